@@ -6,8 +6,7 @@ import numpy as np
 
 import seepage as sp
 from benchmarks import Figure, best_of, seconds
-from seepage.designs.forms.a_optimal import Precisions
-from seepage.designs.forms.form_problem import FormProblem
+from seepage.designs.forms.form_problem import FormProblem, Precisions
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.strategies import OPTIMAL_SMP, SPLIT
 

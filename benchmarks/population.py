@@ -103,8 +103,8 @@ def _program(counts: Integers) -> OptimizeResult:
     lines = tangent_lines(*masses, *(c / people))
     floor, scale = np.exp(-EPSILON), -np.expm1(-EPSILON)
     above, below = (
-        np.append(scale * line.slope * row, floor + scale * line.constant)
-        for line, row in zip(lines, (likelier, other), strict=True)
+        np.append(scale * slope * row, floor + scale * constant)
+        for constant, slope, row in zip(*lines, (likelier, other), strict=True)
     )
     inside = np.hstack([np.eye(size), -np.ones((size, 1))])
     return linprog(-above, inside, np.zeros(size), below[None], [1.0], method="highs")

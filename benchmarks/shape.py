@@ -11,11 +11,7 @@ from benchmarks import Figure, seconds
 from seepage._numerics import Floats
 from seepage.designs.shaped.shape_form import form_table
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped.shaped_population import (
-    CellCounts,
-    population_leakages,
-    statement_level,
-)
+from seepage.designs.shaped.shaped_population import population_leakages, statement_level
 from seepage.designs.strategies import OPTIMAL_SMP
 
 EPSILON = 3.0
@@ -150,12 +146,11 @@ def _certified_grr(records: sp.Records, source: str, target: str, limit: float) 
     """Return the variance of GRR at the largest budget that all records certify."""
     table = form_table(records, [source], [target])
     counts = table.counts
-    tables = {target: CellCounts(table.targets[target], np.ones((2, len(counts)), dtype=bool))}
-    level = statement_level(tables, len(counts), 0.95)
+    level = statement_level(table, len(counts), 0.95)
     best = sp.GRR(len(counts), 0.01)
     for budget in np.arange(0.01, EPSILON, 0.01):
         tried = sp.GRR(len(counts), float(budget))
-        if population_leakages(tried.channel(), tables, level)[target] > limit:
+        if population_leakages(tried.channel(), table, level)[target] > limit:
             break
         best = tried
     return _variance(best, counts / counts.sum())

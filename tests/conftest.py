@@ -5,7 +5,9 @@ draws new ones.
 """
 
 import os
+import shutil
 
+import pytest
 from hypothesis import settings
 
 collect_ignore_glob = ["*/conftest.py"]
@@ -14,3 +16,26 @@ collect_ignore_glob = ["*/conftest.py"]
 settings.register_profile("seepage", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "seepage"))
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The system's Chromium, driven by Playwright, which runs once in a process."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield started
+        started.close()

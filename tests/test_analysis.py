@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from seepage.errors import InputError
-from seepage.report import report_page
+from seepage.report.page import report_page
 
 OLD = Path(__file__).parent / "report" / "result-0.1.json"
 PEOPLE = pa.table(
@@ -59,7 +59,7 @@ def test_a_result_of_version_0_1_is_loaded_and_drawn(tmp_path):
     }
     assert found.limit == 2.0
     found.report(tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == report_page(saved)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == report_page(found)
 
 
 def test_a_result_that_was_edited_is_not_loaded(tmp_path):

@@ -87,9 +87,11 @@ class Analysis(Result):
 
         Without `counts` the page has no pair counts, and shows no distributions of single pairs.
         """
-        from seepage.report import write_report
+        from seepage.report.page import report_page
 
-        write_report(self, path, counts=counts)
+        page = report_page(self, counts=counts)
+        with whole_file(path) as file:
+            file.write(page.encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it."""
@@ -103,9 +105,9 @@ class Analysis(Result):
         Totals and their evidence are as saved.  Leakages are computed again from the saved pair
         counts; an InputError is raised where they are not the saved ones.
         """
-        from seepage.report.saved_result import analysis_of, read_result
+        from seepage.report.saved_result import read_analysis
 
-        return analysis_of(read_result(path), os.fspath(path))
+        return read_analysis(path)
 
     def chart(self) -> Any:
         """Return the leakage matrix as an Altair chart; `totals` and `experienced` have theirs."""
@@ -128,9 +130,9 @@ class Analysis(Result):
             "population": matrix.pairs.population,
             "digest": matrix.pairs.digest,
             "attributes": matrix.domain.names,
-            "epsilon": _common_or_list(matrix.epsilons.tolist()),
-            "delta": _common_or_list([release.delta for release in matrix.releases]),
-            "mechanism": _common_or_list([release.name for release in matrix.releases]),
+            "epsilon": common_or_list(matrix.epsilons.tolist()),
+            "delta": common_or_list([release.delta for release in matrix.releases]),
+            "mechanism": common_or_list([release.name for release in matrix.releases]),
             "view": matrix.view,
             "direction": "rows targets, columns sources",
             "smoothing": matrix.smoothing,
@@ -173,17 +175,8 @@ class Analysis(Result):
         about = f"{len(self.matrix.domain)} attributes, epsilon {self.matrix.epsilons.max():g}"
         return f"Analysis({name}{about}; largest totals: {', '.join(largest) or 'none'})"
 
-    def _columns(self) -> dict[str, Any]:
-        names, matrix = self.matrix.domain.names, self.matrix
-        rows, columns = np.nonzero(~np.eye(len(names), dtype=np.bool_))
-        return {
-            "target": [names[target] for target in rows],
-            "source": [names[source] for source in columns],
-            "leakage": matrix.values[rows, columns],
-            "epsilon": matrix.epsilons[columns],
-            "mechanism": [matrix.releases[source].name for source in columns],
-            "view": [matrix.view] * len(rows),
-        }
+    def _columns(self) -> Mapping[str, Any]:
+        return self.matrix._columns()
 
 
 def analyse(
@@ -337,6 +330,6 @@ def _packed(pairs: PairCounts) -> str:
     return base64.b64encode(zlib.compress(numbers.tobytes())).decode("ascii")
 
 
-def _common_or_list(values: list[Any]) -> Any:
+def common_or_list(values: list[Any]) -> Any:
     """Return the common value if all are equal, else the list."""
     return values[0] if all(value == values[0] for value in values) else values

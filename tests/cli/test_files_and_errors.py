@@ -277,6 +277,11 @@ def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
         (("count", "t.csv", "--bins", "2000"), "--bins must be at most --max-values (1,000)"),
         (("count", "words.csv", "--bins", "x=0,1"), "means missing, list it (--missing-marker)"),
         (("benchmark", "mechanisms", "t.csv", "-m", "gr"), "--mechanism must be one of grr, "),
+        (("design", "t.pairs", "--limit", "2"), "DATA must have records, and has pair counts only"),
+        (
+            ("calibrate", "t.csv", "--limit", "2", "--guarantee", "tree"),
+            "--guarantee tree needs a structure of the data, which no option gives; use exact or",
+        ),
         (("benchmark", "analysers", "t.csv", "--analyser", "x"), "--analyser must be one of spl"),
         (("benchmark", "analysers", "t.csv", "--reference", "x"), "--reference must be one of spl"),
         (
@@ -288,3 +293,9 @@ def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
 def test_errors_name_options_and_no_parameters(folder, arguments, message):
     Path("words.csv").write_text("x,y\nten,1\n2,0\n")
     assert message in error_line(*arguments, "-o", "new.parquet")
+
+
+@pytest.mark.parametrize("command", [("client", "plan.json"), ("reproduce", "example")])
+def test_a_folder_without_a_name_is_rejected(folder, command):
+    """It would be the current folder."""
+    assert error_line(*command, "-o", "") == "seepage: --output must be a folder, got ''\n"

@@ -9,7 +9,6 @@ import wires
 from collector import collecting
 from scipy.stats import chisquare
 
-from chromium import launched
 from command import run
 from plan_examples import counts, people, plan_for, three_forms
 from seepage.collection.client_files import client_vectors, write_client
@@ -60,12 +59,6 @@ def binned(rows):
 
 def share_of(records, name, values):
     return np.array([sum(one[name] == value for one in records) for value in values]) / len(records)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as started:
-        yield started
 
 
 @pytest.fixture

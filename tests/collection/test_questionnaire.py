@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from collector import collecting
 
-from chromium import launched
 from command import run
 from plan_examples import counts, plan_for
 from seepage.collection.client_files import (
@@ -29,12 +28,6 @@ sex,F,Female
 ill,,"Ill, this year?"
 town,1,not in the plan
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as started:
-        yield started
 
 
 @pytest.fixture

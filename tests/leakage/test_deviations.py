@@ -145,9 +145,10 @@ def test_limits_widen_with_confidence_and_narrow_with_records(a, r, n):
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), radii)
 @settings(max_examples=200, deadline=None)
 def test_tangent_lines_bound_the_kl_limits(at, a, r):
-    upper, lower = tangent_lines(max(at, 1e-3 * r) if r < 1 else 1.0, at, r, r)
-    assert upper.constant + upper.slope * a >= kl_upper(a, r) * (1 - 3e-11) - 1e-15
-    assert lower.constant + lower.slope * a <= kl_lower(a, r) * (1 + 3e-11) + 1e-15
+    constant, slope = tangent_lines(max(at, 1e-3 * r) if r < 1 else 1.0, at, r, r)
+    upper, lower = constant + slope * a
+    assert upper >= kl_upper(a, r) * (1 - 3e-11) - 1e-15
+    assert lower <= kl_lower(a, r) * (1 + 3e-11) + 1e-15
 
 
 def general_upper(weights, shares, radius, most):

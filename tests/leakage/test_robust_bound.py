@@ -121,9 +121,7 @@ def test_every_row_of_a_ball_on_a_grid(epsilon):
 @given(channels(9), st.floats(0.01, 8.0), RADII, st.booleans())
 def test_the_relaxation_beyond_twelve_values_is_never_below_the_truth(channel, epsilon, size, box):
     region = uncertainty_set(channel, 0.0 if box else size, size if box else None)
-    truth = robust_bound._enumerated(
-        region, robust_bound._all_sets(LikelySets("all", epsilon), channel.shape[1]), epsilon
-    )[0]
+    truth = robust_bound._enumerated(region, LikelySets("all", epsilon), channel.shape[1])[0]
     relaxed, likelier, other, likely = region.relaxed(epsilon)
     assert relaxed >= truth - 1e-13
     assert likelier != other
@@ -148,9 +146,7 @@ def test_the_relaxation_is_tight(kind, mean, most):
             else uncertainty_set(channel, 0.0, rng.uniform(0, 0.2, size=shape))
         )
         epsilon = rng.uniform(0.3, 4)
-        exact = robust_bound._enumerated(
-            region, robust_bound._all_sets(LikelySets("all", epsilon), int(shape[1])), epsilon
-        )[0]
+        exact = robust_bound._enumerated(region, LikelySets("all", epsilon), int(shape[1]))[0]
         excess.append(min(region.relaxed(epsilon)[0], epsilon) - exact)
     assert min(excess) > -1e-13
     assert np.mean(excess) < mean

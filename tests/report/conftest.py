@@ -4,14 +4,7 @@ import pytest
 from report_pages import analysed
 
 import seepage as sp
-from chromium import launched
-from seepage.report import report_page
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with launched() as started:
-        yield started
+from seepage.report.page import report_page
 
 
 @pytest.fixture

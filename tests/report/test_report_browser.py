@@ -1,10 +1,12 @@
 """The page in a real browser, used as a person would: pointer, keys, narrow, dark, print."""
 
+import json
+
 import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage.report import report_page
+from seepage.report.page import report_page
 
 ODD = [
     "</script><script>alert(1)</script>",
@@ -298,7 +300,7 @@ def test_a_sample_is_labelled_as_such(opened, adult, adult_page):
     assert whole.inner_text("#setting").startswith("48,842 records, 15 attributes;")
 
 
-def test_a_witness_that_is_not_confirmed_says_so(opened):
+def test_a_witness_that_is_not_confirmed_says_so(opened, tmp_path):
     """Held-out people who never make such reports have a leakage of minus infinity."""
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
@@ -306,8 +308,9 @@ def test_a_witness_that_is_not_confirmed_says_so(opened):
     for found, held_out in zip(
         result["totals"]["witness"]["evidence"], ["-inf", "inf", 0.5], strict=True
     ):
-        found["held_out"] = held_out
-    text = opened(report_page(result)).inner_text("#totals-body")
+        found |= {"held_out": held_out, "own": None}
+    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    text = opened(sp.Analysis.load(tmp_path / "result.json")).inner_text("#totals-body")
     assert "not confirmed on people not searched" in text
     assert "∞ nats on people not searched" in text
     assert "0.50 nats on people not searched" in text

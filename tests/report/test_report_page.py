@@ -15,8 +15,7 @@ import seepage as sp
 from seepage.cli.analyse import report as command
 from seepage.errors import InputError
 from seepage.plan.plan_page import STYLES as PLAN_STYLES
-from seepage.report import pairs_of, read_result, report_page, write_report
-from seepage.report.page import MODULES, STYLES
+from seepage.report.page import MODULES, STYLES, report_page
 
 STATIC = Path(sp.__file__).parent / "report" / "static"
 SCRIPTS = {name: (STATIC / "js" / f"{name}.js").read_text(encoding="utf-8") for name in MODULES}
@@ -35,8 +34,9 @@ def small():
 def test_a_saved_result_gives_the_same_page(small, tmp_path):
     place = tmp_path / "result.json"
     place.write_bytes(msgspec.json.encode(small.to_dict()))
-    assert pairs_of(read_result(place)) == small.matrix.pairs
-    assert report_page(read_result(place)) == report_page(small)
+    loaded = sp.Analysis.load(place)
+    assert loaded.matrix.pairs == small.matrix.pairs
+    assert report_page(loaded) == report_page(small)
 
 
 def test_the_command_writes_the_page(small, tmp_path):
@@ -63,21 +63,24 @@ def test_the_command_writes_the_page(small, tmp_path):
 def test_other_files_than_results_are_rejected(tmp_path, content, message):
     (tmp_path / "odd.json").write_bytes(content)
     with pytest.raises(InputError, match=message):
-        read_result(tmp_path / "odd.json")
+        sp.Analysis.load(tmp_path / "odd.json")
 
 
 def test_a_missing_file_is_rejected(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
-        read_result(tmp_path / "none.json")
+        sp.Analysis.load(tmp_path / "none.json")
 
 
 def test_edited_counts_are_rejected(small, tmp_path):
     result = small.to_dict()
-    with pytest.raises(InputError, match="do not match its digest"):
-        write_report({**result, "digest": "0" * 64}, tmp_path / "x.html")
-    with pytest.raises(InputError, match="cannot be read"):
-        write_report({**result, "counts": "AAAA"}, tmp_path / "x.html")
-    assert not (tmp_path / "x.html").exists()
+    place = tmp_path / "result.json"
+    for edit, message in (
+        ({"digest": "0" * 64}, "do not match its digest"),
+        ({"counts": "AAAA"}, "cannot be read"),
+    ):
+        place.write_bytes(msgspec.json.encode(result | edit))
+        with pytest.raises(InputError, match=message):
+            sp.Analysis.load(place)
 
 
 def test_the_policy_allows_this_script_and_style_alone(small):
@@ -172,11 +175,14 @@ def test_a_result_cannot_lose_its_population(small, tmp_path):
     pairs = small.matrix.pairs
     sample = sp.PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=10**6)
     result = analysed(sample).to_dict()
+    place = tmp_path / "result.json"
     for edited in ({**result, "population": None}, {**result, "population": 10**7}):
+        place.write_bytes(msgspec.json.encode(edited))
         with pytest.raises(InputError, match="do not match its digest"):
-            write_report(edited, tmp_path / "x.html")
+            sp.Analysis.load(place)
     without = {key: value for key, value in small.to_dict().items() if key != "population"}
-    assert report_page(without) == report_page(small)
+    place.write_bytes(msgspec.json.encode(without))
+    assert report_page(sp.Analysis.load(place)) == report_page(small)
 
 
 def test_a_public_attribute_has_no_page_and_says_so():

@@ -259,9 +259,9 @@ def report(result: str, output: str, no_counts: bool) -> None:
         reject_options(["no_counts"], "the page of a plan has no pair counts")
         Plan.load(result).report(output, name=Path(result).name)
     else:
-        from seepage.report import read_result, write_report
+        from seepage.analysis import Analysis
 
-        write_report(read_result(result), output, counts=not no_counts)
+        Analysis.load(result).report(output, counts=not no_counts)
     click.echo(f"wrote {output}")
 
 

@@ -19,6 +19,7 @@ from seepage.cli.options import (
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
+    OutputFolder,
     emit,
     format_result,
     progress_bar,
@@ -253,7 +254,7 @@ def _notes(estimates: Any) -> list[str]:
     "-o",
     "--output",
     "folder",
-    type=click.Path(file_okay=False),
+    type=OutputFolder(),
     help="The folder for the module seepage.js, its types, plan.json and vectors.json.",
 )
 @click.option("--questionnaire", type=OutputFile(), help="Write a page that asks the questions.")

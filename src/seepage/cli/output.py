@@ -135,6 +135,20 @@ class OutputFile(click.Path):
         return str(value)
 
 
+class OutputFolder(click.Path):
+    """Type of an option that names a folder to write to, which need not exist."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the path unless it is empty, which would be the current folder."""
+        if not value:
+            option = param.opts[-1] if param is not None else "the output"
+            raise InputError(f"{option} must be a folder, got ''")
+        return str(super().convert(value, param, ctx))
+
+
 FORCE_KEY = "seepage.force"
 FORCE_OPTION = click.Option(
     ["--force"],
@@ -270,9 +284,12 @@ SETTING = re.compile(
 
 
 def _options(params: Sequence[click.Parameter]) -> dict[str, str]:
-    """Return the command's options by the library's parameters."""
-    options = [param for param in params if isinstance(param, click.Option)]
-    own = {option.name: option.opts[-1] for option in options if option.name is not None}
+    """Return the command's options and arguments by the library's parameters."""
+    own = {
+        param.name: param.opts[-1] if isinstance(param, click.Option) else param.name.upper()
+        for param in params
+        if param.name is not None
+    }
     other = {parameter: own[name] for parameter, name in OTHER_NAMES.items() if name in own}
     return {**other, **own}
 

@@ -111,6 +111,11 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
         return
     if options["budgets"] == "equal":
         reject_options(["weight"], "it needs --budgets per-attribute")
+    if options["guarantee"] == "tree":
+        raise InputError(
+            "--guarantee tree needs a structure of the data, which no option gives; use exact or "
+            "sampled"
+        )
     records = read_records(data, arguments, options)
     limit = _limits(records, options)
     from seepage.designs.calibration import find_budgets

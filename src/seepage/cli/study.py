@@ -20,6 +20,7 @@ from seepage.cli.options import (
 )
 from seepage.cli.output import (
     FileCommand,
+    OutputFolder,
     emit,
     format_result,
     progress_bar,
@@ -269,7 +270,7 @@ def _write_benchmark(scores: Any, remarks: list[str], options: dict[str, Any]) -
 @click.option(
     "-o",
     "--output",
-    type=click.Path(file_okay=False),
+    type=OutputFolder(),
     default="reproduction",
     metavar="DIR",
     help="The folder to write to; finished items in it are kept.",
@@ -295,9 +296,6 @@ def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -
         rows = [[name, item.paper.place, item.paper.title] for name, item in ITEMS.items()]
         click.echo(text_columns(rows, left=True))
         return
-
-    if not output:
-        raise InputError("--output must be a folder, got ''")
 
     def print_item(item: FinishedItem, computed: bool) -> None:
         counts = Counter(comparison.verdict for comparison in item.comparisons)

@@ -5,7 +5,6 @@ column may determine each person's form, by its number or by an identifier.
 """
 
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
@@ -21,11 +20,11 @@ from seepage.data.datasets import dataset
 from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import is_dataset_name
 from seepage.data.table import TableOptions, TableScan
-from seepage.data.table.arrow_numbers import code_type, is_number_type
+from seepage.data.table.coders import is_number_type
 from seepage.data.table.column import Column
-from seepage.data.table.labels import field_key, is_number, key_label, number_label
+from seepage.data.table.labels import code_type, field_key, is_number, key_label, number_label
 from seepage.data.table.options import ALL_OTHERS, Choice
-from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
+from seepage.data.table.sources import open_source
 from seepage.errors import DomainError, InputError, TableError
 
 FIXED = ("domain", "bins", "pool", "person")
@@ -167,7 +166,7 @@ def open_records(
     if assigned is not None:
         domain = assigned.added_to(domain)
     options = TableOptions.from_keywords(domain=domain, **table)
-    source = _open(data, options)
+    source = open_source(data, options)
     columns_read = [options.rename.get(name, name) for name in source.names]
     for name in asked:
         if name not in columns_read:
@@ -200,19 +199,6 @@ def _column(
         attribute = options.domain[choice.name]
         return _CatchAllColumn(choice, options, attribute, others[choice.name], fields=fields)
     return Column(choice, options, fields=fields)
-
-
-def _open(data: Any, options: TableOptions) -> Source:
-    """Return a table as a source of batches that are decoded on demand.
-
-    Arrow's scanner decodes Parquet ahead of its consumer, without a limit: counting keeps up with
-    it, but perturbing is slower, and memory would grow with the file.
-    """
-    if isinstance(data, (str, os.PathLike, list, tuple)):
-        kind, files = find_files(data)
-        if kind == PARQUET:
-            return ColumnarSource(kind, files, max_group_bytes=0)
-    return open_source(data, options)
 
 
 def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[str, str]:

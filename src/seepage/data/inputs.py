@@ -11,12 +11,11 @@ from typing import Any
 
 from seepage import _checks
 from seepage._results import Progress
-from seepage.data.counting.count import ENGINES, SPARK, count_scan
+from seepage.data.counting.count import ENGINES, SPARK, count_scan, is_spark_frame
 from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import Records
-from seepage.data.spark import is_spark_frame
 from seepage.data.table.options import TableOptions, as_pool
 from seepage.data.table.scan import open_scan
 from seepage.errors import DomainError, InputError
@@ -133,7 +132,7 @@ def as_records(data: Any, **options: Any) -> Records:
     """
     counted = as_counted(data, records=True, **options)
     if isinstance(counted, PairCounts):
-        raise InputError("this needs records, and data has pair counts only; give the table itself")
+        raise InputError("data must have records, and has pair counts only; give the table itself")
     return counted
 
 

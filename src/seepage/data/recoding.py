@@ -219,6 +219,24 @@ def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str
     return rare
 
 
+def default_pool(records: int) -> int:
+    """Return the default threshold: 100, or 1 % of the records of a small table, at least 2."""
+    return min(100, max(2, records // 100))
+
+
+def merged_counts(merged: Mapping[str, Sequence[str]]) -> str:
+    """Return the number of merged values of each attribute, the largest first.
+
+    Examples
+    --------
+    >>> merged_counts({"sex": ("x",), "country": ("Laos", "Holland")})
+    'country 2, sex 1'
+    """
+    sizes = sorted(merged.items(), key=lambda item: -len(item[1]))
+    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:3])
+    return f"{named} and {len(sizes) - 3} more" if len(sizes) > 3 else named
+
+
 def _merged_values(counts: dict[str, int], minimum: float, max_joining: float) -> set[str]:
     """Return the values with counts below `minimum`, and those that join them, rarest first.
 

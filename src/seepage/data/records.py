@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Codes, Integers
 from seepage._results import Progress, Result
-from seepage.data.counting.count import ENGINES, SPARK, PairAccumulator
+from seepage.data.counting.count import ENGINES, SPARK, PairAccumulator, is_spark_frame
 from seepage.data.counting.distinct import (
     DistinctRecords,
     Gathering,
@@ -27,7 +27,6 @@ from seepage.data.counting.distinct import (
 )
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
-from seepage.data.spark import is_spark_frame
 from seepage.errors import DomainError
 
 MAX_CELLS = 1 << 27

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -12,9 +12,57 @@ from seepage._numerics import Floats, Integers, shortest_above
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
-from seepage.designs.forms.form_problem import ToldAnswers
-from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.designs.strategies import OPTIMAL_SMP, Strategy
+
+if TYPE_CHECKING:
+    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
+
+
+Nats = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Leakage in nats of one report for all answers beyond its totals, for the table.
+
+    Parameters
+    ----------
+    answer
+        Largest change of the report's log-likelihood when one answer changes, whatever is known.
+    one, two
+        Largest leakage about an answer given one or two of the other answers; None if the form has
+        fewer others.
+    xor, xor_of
+        Largest leakage about the exclusive or of answers, and the attributes of those answers.
+    """
+
+    answer: Nats
+    one: Nats | None = None
+    two: Nats | None = None
+    xor: Nats | None = None
+    xor_of: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, made: "ShapedMechanism") -> "ToldAnswers":
+        """Return the leakages of a mechanism about its answers, in nats, rounded up."""
+        others, xor = len(made.sources) - 1, made.worst_xor
+        return cls(
+            answer=max(made.answer_changes.values()),
+            one=made.given_answers(1) if others >= 1 else None,
+            two=made.given_answers(2) if others >= 2 else None,
+            xor=None if xor is None else xor.leakage,
+            xor_of=() if xor is None else tuple(name for name, _ in xor.answers),
+        )
+
+    def __str__(self) -> str:
+        parts = [
+            ("one answer changed", self.answer),
+            ("to whoever knows one other answer", self.one),
+            ("two", self.two),
+            (f"about the xor of {', '.join(self.xor_of)}", self.xor),
+        ]
+        return ", ".join(
+            f"{what} {shortest_above(nats)}" for what, nats in parts if nats is not None
+        )
 
 
 @dataclass(frozen=True)
@@ -48,7 +96,7 @@ class DesignedForm:
     totals: tuple[float, ...]
     guarantee: str
     record: float
-    matrix: ShapedMechanism | None = field(default=None, compare=False)
+    matrix: "ShapedMechanism | None" = field(default=None, compare=False)
 
     @property
     def known_answers(self) -> ToldAnswers | None:

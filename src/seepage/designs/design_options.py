@@ -11,8 +11,7 @@ from seepage._numerics import Booleans, Floats
 from seepage.data.domain import Domain, for_each
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import attribute_mask, positive_limit
-from seepage.designs.forms.a_optimal import Precisions
-from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices
+from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices, Precisions
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
 

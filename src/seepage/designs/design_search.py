@@ -17,20 +17,13 @@ from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_options import make_form_problem
-from seepage.designs.forms.a_optimal import Precisions, ShareSolution, best_shares, evaluate
-from seepage.designs.forms.form_pool import FormPool
-from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
+from seepage.designs.forms.a_optimal import FormPool, ShareSolution, best_shares, evaluate
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, Precisions
 from seepage.designs.forms.form_search import FormSearch, Timer, generate_forms
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.forms.population_certifier import PopulationCertifier, halved
 from seepage.designs.forms.table_certifier import TableCertifier
-from seepage.designs.shaped.form_shaper import (
-    MAX_SHAPED,
-    MIN_SHAPED_SHARE,
-    FormShaper,
-    population_maker,
-    table_maker,
-)
+from seepage.designs.shaped.form_shaper import MAX_SHAPED, MIN_SHAPED_SHARE, FormShaper
 from seepage.designs.shaped.shaped_population import SPLIT_FACTOR, split_records
 from seepage.designs.strategies import compare_designs
 from seepage.errors import InputError
@@ -210,11 +203,11 @@ class DesignRun:
             describe(f"designing, error {error / (self.problem.weights > 0).sum():.4g}")
 
     def result(self, seed: int) -> Design:
-        """Return the design, with the totals of its forms computed again."""
+        """Return the design, with the totals of its forms that are proven."""
         problem = self.problem
         indices, solution = self._final()
         order = sorted(indices, key=lambda index: -solution.shares[index])
-        forms = self.certifier.recheck([self.pool.forms[index] for index in order])
+        forms = self.certifier.proven([self.pool.forms[index] for index in order])
         if any(problem.excess(form.totals, form.record_budgets) > 0 for form in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
@@ -328,21 +321,19 @@ def _shape_forms(run: DesignRun, how: str, seed: int) -> None:
 
     `how` is `"single"`, `"forms"` or `"record"`, see `find_design`.
     """
-    problem, timer = run.problem, run.timer
-    rule, seconds = "record" if how == "record" else "answer", timer.seconds
+    problem, timer, seconds = run.problem, run.timer, run.timer.seconds
     if run.certifier.scope == "population":
-        _shape_for_population(run, how, rule, seed)
+        _shape_for_population(run, how, seed)
         return
     if how != "single":
         timer.seconds, problem.max_cells = seconds * TABLE_SEARCH_END, MAX_SHAPED
         run.search(seed)
         timer.seconds, problem.max_cells = seconds, math.inf
-    maker = table_maker(problem, run.records, rule)
-    shaper = FormShaper(problem, maker, timer, single=how == "single")
+    shaper = FormShaper(problem, run.records, timer, how)
     run.run_rounds(shaper.improve(run.pool, run.search_forms))
 
 
-def _shape_for_population(run: DesignRun, how: str, rule: str, seed: int) -> None:
+def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
     """Search and shape on a fifth of the records; add the forms that the other records certify."""
     timer, seconds = run.timer, run.timer.seconds
     confidence = halved(run.certifier.confidence or 0.0)
@@ -355,8 +346,7 @@ def _shape_for_population(run: DesignRun, how: str, rule: str, seed: int) -> Non
         max_cells=MAX_POPULATION_CELLS,
     )
     inner = run.on(PopulationCertifier(problem, scaled, confidence))
-    maker = population_maker(problem, fifth, rule, confidence)
-    shaper = FormShaper(problem, maker, timer, single=how == "single")
+    shaper = FormShaper(problem, fifth, timer, how, confidence)
     try:
         timer.seconds = seconds * POPULATION_SEARCH_END
         inner.start()
@@ -368,7 +358,7 @@ def _shape_for_population(run: DesignRun, how: str, rule: str, seed: int) -> Non
             form for form, share in inner.pool.support if share >= MIN_SHAPED_SHARE and form.matrix
         ]
         timer.seconds = seconds
-        certified = shaper.certified(chosen, rest, run.records, confidence)
+        certified = shaper.certified(chosen, rest, run.records)
     except KeyboardInterrupt:
         run.ended = "interrupted"
         return

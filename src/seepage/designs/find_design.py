@@ -15,7 +15,7 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Progress, Result
 from seepage.data.inputs import as_records
-from seepage.data.recoding import pool_rare, rare_values
+from seepage.data.recoding import default_pool, merged_counts, pool_rare, rare_values
 from seepage.data.records import Records
 from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
@@ -23,7 +23,6 @@ from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
-from seepage.leakage.pooling import default_pool, merged_counts
 from seepage.totals.result import SCOPES, check_whole_table
 
 POOLING_SHARE, MIN_POOLING_SECONDS = 0.1, 1.0

@@ -72,41 +72,31 @@ def clopper_pearson(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Limit
     >>> clopper_pearson([0, 5, 10], 10, np.log(40)).upper.round(4).tolist()
     [0.3094, 0.8135, 1.0]
     """
-    return Limits(binomial_lower(counts, totals, c), binomial_upper(counts, totals, c))
+    lower, upper = (binomial_limit(counts, totals, c, above) for above in (False, True))
+    return Limits(lower, upper)
 
 
-def binomial_upper(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Floats:
-    """Return the upper limits of `clopper_pearson`."""
+def binomial_limit(counts: ArrayLike, totals: ArrayLike, c: ArrayLike, above: bool) -> Floats:
+    """Return the upper limits of `clopper_pearson` if `above`, else the lower ones."""
     k, n, level = _as_floats(counts, totals, c)
-    upper = np.ones(k.shape)
+    limit = np.full(k.shape, float(above))
     exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
-    at_zero, inner = exact & (k == 0), exact & (k > 0) & (k < n)
-    upper[at_zero] = -np.expm1(np.log(_alpha(level[at_zero])) / n[at_zero])
+    extreme, inner = exact & (k == (0 if above else n)), exact & (k > 0) & (k < n)
+    power = np.log(_alpha(level[extreme])) / n[extreme]
+    limit[extreme] = -np.expm1(power) if above else np.exp(power)
     if inner.any():
-        from scipy.special import betainccinv
+        from scipy.special import betainccinv, betaincinv
 
-        upper[inner] = betainccinv(k[inner] + 1, (n - k)[inner], _alpha(level[inner]))
+        hits, misses, alpha = k[inner], (n - k)[inner], _alpha(level[inner])
+        if above:
+            limit[inner] = betainccinv(hits + 1, misses, alpha)
+        else:
+            limit[inner] = betaincinv(hits, misses + 1, alpha)
     rest = ~exact & (n > 0)
     if rest.any():
-        upper[rest] = kl_upper(k[rest] / n[rest], level[rest] / n[rest])
-    return np.minimum(upper * (1 + GUARD), 1.0)
-
-
-def binomial_lower(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Floats:
-    """Return the lower limits of `clopper_pearson`."""
-    k, n, level = _as_floats(counts, totals, c)
-    lower = np.zeros(k.shape)
-    exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
-    at_total, inner = exact & (k == n), exact & (k > 0) & (k < n)
-    lower[at_total] = np.exp(np.log(_alpha(level[at_total])) / n[at_total])
-    if inner.any():
-        from scipy.special import betaincinv
-
-        lower[inner] = betaincinv(k[inner], (n - k)[inner] + 1, _alpha(level[inner]))
-    rest = ~exact & (n > 0)
-    if rest.any():
-        lower[rest] = kl_lower(k[rest] / n[rest], level[rest] / n[rest])
-    return lower * (1 - GUARD)
+        kl_limit = kl_upper if above else kl_lower
+        limit[rest] = kl_limit(k[rest] / n[rest], level[rest] / n[rest])
+    return np.minimum(limit * (1 + GUARD), 1.0) if above else limit * (1 - GUARD)
 
 
 def _as_floats(*arrays: ArrayLike) -> list[Floats]:
@@ -157,6 +147,14 @@ def kl_lower(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
     return np.where(a <= 0, 0.0, np.maximum(limit, 0.0) * (1 - GUARD))
 
 
+def kl_limits(means: Floats, totals: ArrayLike, c: float, rounds: int = ROUNDS) -> Limits:
+    """Return `kl_lower` and `kl_upper` from n observations each; 0 and 1 where n = 0."""
+    n = np.asarray(totals)
+    radius = c / np.maximum(n, 1)
+    lower, upper = kl_lower(means, radius, rounds), kl_upper(means, radius, rounds)
+    return Limits(np.where(n > 0, lower, 0.0), np.where(n > 0, upper, 1.0))
+
+
 def _chernoff(a: Floats, r: Floats, h: Floats) -> Floats:
     """Return (1 - e^(-h a - r))/(1 - e^-h), an upper limit of the mean for every h > 0."""
     return np.asarray(np.expm1(-(h * a + r)) / np.expm1(-h))
@@ -192,20 +190,18 @@ def upper_slope(a: Floats, b: Floats, r: Floats, rounds: int = ROUNDS) -> Floats
     return np.asarray(np.clip(np.log(q) - np.log(one_minus_q) + log_odds, 1e-12, MAX_SLOPE))
 
 
-class StraightLines(NamedTuple):
-    """Straight lines `constant + slope * mean` that bound a limit for every mean."""
-
-    constant: Floats
-    slope: Floats
-
-
 def tangent_lines(
     above: ArrayLike, below: ArrayLike, radius: ArrayLike, radius_below: ArrayLike
-) -> tuple[StraightLines, StraightLines]:
+) -> tuple[Floats, Floats]:
     """Return lines above `kl_upper` and below `kl_lower` that are tangent at the given means.
 
     kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0, and
     kl_lower(b, r) = 1 - kl_upper(1 - b, r).
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        The constants and the slopes in the mean; rows: the lines above, and those below.
     """
     a, b, r, r_below = _as_floats(above, below, radius, radius_below)
     mean = np.stack([a, 1.0 - b])
@@ -217,10 +213,10 @@ def tangent_lines(
     top = np.where(a < 1, (-np.expm1(-exponent[0]) - power[0] * h[0] * a) / width[0], 1.0)
     # numerator and denominator divided by e^h, so that e^(h b) cannot overflow
     bottom = np.where(b > 0, (power[1] * (1 - h[1] * b) - np.exp(-h[1])) / width[1], 0.0)
-    return (
-        StraightLines(top + GUARD * (np.abs(top) + slope[0] * a), slope[0] * (1 + GUARD)),
-        StraightLines(bottom - GUARD * (np.abs(bottom) + slope[1] * b), slope[1] * (1 - GUARD)),
-    )
+    constant = np.stack([top, bottom])
+    outwards = GUARD * np.array([1.0, -1.0]).reshape(2, *[1] * a.ndim)
+    guarded = constant + outwards * (np.abs(constant) + slope * np.stack([a, b]))
+    return guarded, slope * (1 + outwards)
 
 
 def mixture_radius(totals: ArrayLike, c: ArrayLike) -> Floats:

@@ -111,15 +111,12 @@ class _Fractions(NamedTuple):
         floor, scale = np.exp(-contrast), -np.expm1(-contrast)
         above = np.minimum(np.maximum(masses[:, 0], 1e-3 * branches.radii[:, 0]), 1.0)
         below = np.minimum(masses[:, 1], np.maximum(1.0 - 1e-3 * branches.radii[:, 1], 0.0))
-        upper, lower = tangent_lines(above, below, *branches.radii.T)
+        constant, slope = tangent_lines(above, below, *branches.radii.T)
         guard = 4 * (branches.likelier.shape[1] + 20) * UNIT * np.array([[1.0], [-1.0]])
-        top, bottom = guard * [floor + scale * (abs(c) + slope) for c, slope in (upper, lower)]
-        return cls(
-            top + floor + scale * (upper.constant + upper.slope * branches.masses[:, 0]),
-            (scale * upper.slope)[:, None] * branches.likelier,
-            bottom + floor + scale * (lower.constant + lower.slope * branches.masses[:, 1]),
-            (scale * lower.slope)[:, None] * branches.other,
-        )
+        fixed = guard * (floor + scale * (np.abs(constant) + slope)) + floor
+        top, bottom = fixed + scale * (constant + slope * branches.masses.T)
+        gains, losses = (scale * slope)[:, :, None] * branches[:2]
+        return cls(top, gains, bottom, losses)
 
     def best(self, branches: _Branches, attained: Floats) -> Floats:
         """Return the logarithms of the maxima over S, or `attained` where that is larger.

@@ -14,8 +14,8 @@ from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets, relaxation
-from seepage.leakage.population_limits import LeakageLimits, population_limits
+from seepage.leakage.likely_sets import Leakage, LikelySets
+from seepage.leakage.population_limits import LeakageLimits, population_limits, ranked_pairs
 from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
 
 
@@ -79,10 +79,8 @@ class LeakageMatrix(Result):
     def values(self) -> Floats:
         """The leakages in nats, rows targets and columns sources."""
         values = np.zeros((len(self.domain), len(self.domain)))
-        for targets, sources, stack in () if self.radius else self.channel_stacks():
-            for sets, chosen, contrast in by_kind(self._sets, sources):
-                leakages = sets.best(stack[chosen], contrast).value
-                values[targets[chosen], sources[chosen]] = leakages
+        for pairs, sets, channels, contrast in () if self.radius else self._two_level_stacks():
+            values[pairs] = sets.best(channels, contrast).value
         for target, source in self._ordered_pairs():
             if self.radius or self._sets[source] is None:
                 values[target, source] = self[target, source].value
@@ -116,10 +114,8 @@ class LeakageMatrix(Result):
         if self.radius:
             raise InputError(f"slopes need a matrix with radius 0, got radius {self.radius:g}")
         slopes = np.zeros((len(self.domain), len(self.domain)))
-        for targets, sources, stack in self.channel_stacks():
-            for sets, chosen, contrast in by_kind(self._sets, sources):
-                derivatives = sets.slopes(stack[chosen], contrast)
-                slopes[targets[chosen], sources[chosen]] = derivatives
+        for pairs, sets, channels, contrast in self._two_level_stacks():
+            slopes[pairs] = sets.slopes(channels, contrast)
         return slopes
 
     @cached_property
@@ -128,14 +124,8 @@ class LeakageMatrix(Result):
         values = np.zeros_like(self.values)
         for target, source in self._ordered_pairs():
             release = self.releases[source]
-            if not release.delta or release.mechanism is not None:
-                continue
-            if self.radius:
+            if release.delta and release.mechanism is None:
                 values[target, source] = self[target, source].relaxation
-            else:
-                budget = release.epsilon, release.delta
-                channel, value = self.channel(target, source), float(self.values[target, source])
-                values[target, source] = relaxation(channel.matrix, value, *budget)
         return values
 
     def _ordered_pairs(self) -> Iterator[tuple[int, int]]:
@@ -164,12 +154,8 @@ class LeakageMatrix(Result):
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the largest leakages, largest first, each with its target and source by name."""
         _checks.integer(count, "count", 0)
-        names = self.domain.names
-        order = np.argsort(-self.values, axis=None, kind="stable")
-        targets, sources = np.divmod(order, len(names))
-        ranked = np.flatnonzero(targets != sources)[:count]
-        pairs = zip(targets[ranked].tolist(), sources[ranked].tolist(), strict=True)
-        return [Leak(names[t], names[s], float(self.values[t, s])) for t, s in pairs]
+        names, pairs = self.domain.names, ranked_pairs(self.values, self.values)
+        return [Leak(names[t], names[s], float(self.values[t, s])) for t, s in pairs[:count]]
 
     def interval(self, confidence: float = 0.95) -> LeakageLimits:
         """Return lower and upper confidence limits of every leakage for the population.
@@ -196,7 +182,7 @@ class LeakageMatrix(Result):
         >>> limits.strongest(1)[0][:2]
         ('education', 'education-num')
         """
-        level = _checks.probability(confidence, "confidence")
+        level = _checks.inner_probability(confidence, "confidence")
         if level not in self._limits:
             self._limits[level] = population_limits(self, level)
         return self._limits[level]
@@ -250,6 +236,14 @@ class LeakageMatrix(Result):
     @cached_property
     def _sets(self) -> list[LikelySets | None]:
         return [release.sets(self.view) for release in self.releases]
+
+    def _two_level_stacks(
+        self,
+    ) -> Iterator[tuple[tuple[Integers, Integers], LikelySets, Floats, Floats]]:
+        """Yield (targets, sources), likely sets, channels and contrasts of two-level reports."""
+        for targets, sources, channels in self.channel_stacks():
+            for sets, chosen, contrast in by_kind(self._sets, sources):
+                yield (targets[chosen], sources[chosen]), sets, channels[chosen], contrast
 
     def channel_stacks(self) -> Iterator[tuple[Integers, Integers, Floats]]:
         """Yield (targets, sources, channels) of all ordered pairs, one stack per shape.

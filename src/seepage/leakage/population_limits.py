@@ -134,9 +134,7 @@ class LeakageLimits(Result):
     def strongest(self, count: int = 10) -> list[LimitedLeak]:
         """Return the leaks with the largest lower limits, largest first."""
         _checks.integer(count, "count", 0)
-        off = np.flatnonzero(~np.eye(len(self.domain), dtype=np.bool_))
-        order = off[np.lexsort((-self.values.flat[off], -self.lower.flat[off]))]
-        return [self._leak(*divmod(int(cell), len(self.domain))) for cell in order[:count]]
+        return [self._leak(*pair) for pair in ranked_pairs(self.lower, self.values)[:count]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the limits as JSON-ready values; rows are targets, columns sources."""
@@ -164,25 +162,28 @@ class LeakageLimits(Result):
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         off = ~np.eye(len(self.domain), dtype=np.bool_)
         columns = dict(self.matrix._columns())
-        limits = {
-            "lower": self.lower[off].tolist(),
-            "leakage": self.values[off].tolist(),
-            "upper": self.upper[off].tolist(),
-        }
-        names = {name: columns.pop(name) for name in ("target", "source")}
-        return {**names, **limits, **{n: v for n, v in columns.items() if n not in limits}}
+        limits = {name: getattr(self, name)[off].tolist() for name in ("lower", "upper")}
+        limits["leakage"] = self.values[off].tolist()
+        order = ("target", "source", "lower", "leakage", "upper", "epsilon", "mechanism", "view")
+        return {name: (columns | limits)[name] for name in order}
+
+
+def ranked_pairs(values: Floats, ties: Floats) -> list[tuple[int, int]]:
+    """Return all (target, source) by descending value, and by descending `ties` where equal."""
+    off = np.flatnonzero(~np.eye(len(values), dtype=np.bool_))
+    order = off[np.lexsort((-ties.flat[off], -values.flat[off]))]
+    return list(zip(*(index.tolist() for index in np.divmod(order, len(values))), strict=True))
 
 
 def population_limits(matrix: "LeakageMatrix", confidence: float) -> LeakageLimits:
     """Return the simultaneous limits of all entries, see `LeakageMatrix.interval`."""
-    level = _checks.inner_probability(confidence, "confidence")
     if matrix.radius:
         raise InputError(f"limits need a matrix with radius 0, got radius {matrix.radius:g}")
-    limits = _PairLimits(matrix, 1.0 - level)
+    limits = _PairLimits(matrix, 1.0 - confidence)
     limits.compute()
     for values in (limits.lower, limits.upper):
         values.flags.writeable = False
-    return LeakageLimits(matrix, level, limits.lower, limits.upper, tuple(limits.too_few()))
+    return LeakageLimits(matrix, confidence, limits.lower, limits.upper, tuple(limits.too_few()))
 
 
 def _table(matrix: "LeakageMatrix") -> "LeakageMatrix":

@@ -20,6 +20,7 @@ from seepage.data.channel import (
     DenseOrSparse,
     SparseLike,
     as_dense_or_sparse,
+    as_matrix,
     dense,
     is_sparse,
     rows_are_equal,
@@ -27,7 +28,7 @@ from seepage.data.channel import (
 from seepage.data.domain import Domain, for_each
 from seepage.errors import ChannelError, InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
-from seepage.leakage.robust_bound import robust_leakage, uncertainty_set
+from seepage.leakage.robust_bound import Ball, robust_leakage
 
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
@@ -217,7 +218,7 @@ class Release:
                     f"radius must be 0 for {self.name!r}, whose delta is {self.delta:g}; "
                     "leave the mechanism out for the bound of its budget"
                 )
-            region = uncertainty_set(G, radius, None)
+            region = Ball(as_matrix(G), _checks.probability(radius, "radius"))
             return robust_leakage(G, sets or LikelySets("all", self.epsilon), region, slack)
         if self.mechanism is not None and view == "report":
             return self.mechanism.leakage(G)

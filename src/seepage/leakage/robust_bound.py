@@ -150,6 +150,15 @@ class Box:
         ]
         return np.asarray(np.minimum.reduce([*bounds, np.full(len(others), epsilon)]))
 
+    def _combination(
+        self, likelier: int, others: Integers, high_weight: float, low_weight: float
+    ) -> tuple[Floats, Floats]:
+        """Return the cells of a row in a combination of U, and of others in one of L."""
+        return (
+            high_weight * self.upper[likelier] + (1 - high_weight) * self.lower[likelier],
+            low_weight * self.lower[others] + (1 - low_weight) * self.upper[others],
+        )
+
     def _combination_bound(
         self, likelier: int, others: Integers, epsilon: float, high_weight: float, low_weight: float
     ) -> Floats:
@@ -157,8 +166,7 @@ class Box:
 
         U(S) <= w hi(S) + (1 - w) (1 - lo(not S)), and L(S) likewise from below.
         """
-        gain = high_weight * self.upper[likelier] + (1 - high_weight) * self.lower[likelier]
-        cost = low_weight * self.lower[others] + (1 - low_weight) * self.upper[others]
+        gain, cost = self._combination(likelier, others, high_weight, low_weight)
         high_constant = (1 - high_weight) * max(0.0, 1 - self.lower[likelier].sum())
         low_constant = np.minimum(0.0, 1 - self.upper[others].sum(axis=1))[:, None]
         low_constant = (1 - low_weight) * low_constant
@@ -177,14 +185,10 @@ class Box:
         """Return the best S among the prefixes of all combinations and the singletons."""
         size = self.lower.shape[1]
         prefixes = []
-        for high_weight in MIXTURES:
-            gain = high_weight * self.upper[likelier] + (1 - high_weight) * self.lower[likelier]
-            for low_weight in MIXTURES:
-                cost = low_weight * self.lower[other] + (1 - low_weight) * self.upper[other]
-                order = _curve(gain, cost[None])[0][0]
-                ranks = np.empty(size, dtype=np.int64)
-                ranks[order] = np.arange(size)
-                prefixes.append(ranks[:, None] < np.arange(1, size))
+        for weights in product(MIXTURES, MIXTURES):
+            gain, cost = self._combination(likelier, np.array([other]), *weights)
+            ranks = _curve(gain, cost)[0][0].argsort()
+            prefixes.append(ranks[:, None] < np.arange(1, size))
         sets = np.concatenate([*prefixes, np.eye(size, dtype=np.bool_)], axis=1)
         high, low = Box(self.lower[[likelier, other]], self.upper[[likelier, other]]).masses(
             sets.astype(np.float64)
@@ -197,7 +201,7 @@ class Box:
 
 
 def robust_leakage(
-    channel: Any, sets: LikelySets, region: Ball | Box | None, delta: float = 0.0
+    channel: Any, sets: LikelySets, region: Ball | Box, delta: float = 0.0
 ) -> Leakage:
     """Return the largest leakage of reports with these likely sets over all uncertain rows.
 
@@ -208,7 +212,7 @@ def robust_leakage(
     sets
         The likely sets of the report and their contrast.
     region
-        The uncertainty set of the rows; None for the channel itself.
+        The uncertainty set of the rows.
     delta
         The mechanism's relaxation, from which that of the leakage follows.
 
@@ -220,14 +224,11 @@ def robust_leakage(
     """
     plain = two_level_leakage(channel, sets, delta)
     matrix = as_matrix(channel)
-    if region is None or 1 in matrix.shape:
-        return plain
     epsilon, size = sets.contrast, matrix.shape[1]
-    singletons = sets.kind == "singletons" or (sets.kind == "subsets" and sets.size == 1)
-    if sets.kind == "subsets" and sets.size == size:
+    if 1 in matrix.shape or (sets.kind == "subsets" and sets.size == size):
         return plain
-    if singletons or size <= MAX_ENUMERATED:
-        value, first, second, likely = _enumerated(region, _all_sets(sets, size), epsilon)
+    if size <= MAX_ENUMERATED or (sets.kind != "all" and sets.size == 1):
+        value, first, second, likely = _enumerated(region, sets, size)
     else:
         value, first, second, likely = region.relaxed(epsilon)
     value = min(max(round_up(value, 16), plain.value), epsilon)
@@ -292,22 +293,17 @@ def _relaxation(region: Ball | Box, value: float, epsilon: float, delta: float) 
     return min(delta, float(np.nextafter(round_up(delta * share, 64), np.inf)))
 
 
-def _all_sets(sets: LikelySets, size: int) -> Floats:
-    """Return all sets of a family over `size` values, one 0-1 column each."""
-    masks, paired = sets.masks(size)
-    return (np.vstack([masks, 1 - masks[::-1]]) if paired else masks).T
-
-
 def _enumerated(
-    region: Ball | Box, sets: Floats, epsilon: float
+    region: Ball | Box, sets: LikelySets, size: int
 ) -> tuple[float, int, int, Booleans]:
-    """Return the largest log-ratio over two different rows and these sets, one column each."""
-    high, low = region.masses(sets)
-    guard = _guard(len(sets))
-    best = best_rows(high + guard, low - guard, epsilon)
+    """Return the largest log-ratio over two different rows and all sets of `size` values."""
+    masks, paired = sets.masks(size)
+    columns = (np.vstack([masks, 1 - masks[::-1]]) if paired else masks).T
+    high, low = region.masses(columns)
+    best = best_rows(high + _guard(size), low - _guard(size), sets.contrast)
     index = int(best.ratio.argmax())
     rows = int(best.likelier[index]), int(best.other[index])
-    return float(best.ratio[index]), *rows, sets[:, index] > 0
+    return float(best.ratio[index]), *rows, columns[:, index] > 0
 
 
 def _curve(row: Floats, others: Floats) -> tuple[Integers, Floats, Floats]:

@@ -22,11 +22,9 @@ import numpy as np
 from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_down, round_up
 from seepage.leakage.deviations import (
     Limits,
-    binomial_lower,
-    binomial_upper,
+    binomial_limit,
     clopper_pearson,
-    kl_lower,
-    kl_upper,
+    kl_limits,
 )
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.linear_limits import upper_over_all_sets
@@ -140,8 +138,8 @@ def _ranked_limits(
     bound = best_rows(high, low, contrast)
     sets = _largest(bound.ratio, 4)
     x, y = bound.likelier[sets], bound.other[sets]
-    above = binomial_upper(hits[x, sets], totals[x], c)
-    below = binomial_lower(hits[y, sets], totals[y], c)
+    above = binomial_limit(hits[x, sets], totals[x], c, above=True)
+    below = binomial_limit(hits[y, sets], totals[y], c, above=False)
     upper = float(log_ratio(above - below, below, contrast).max())
     step, remaining = BATCH, np.argsort(-bound.ratio)
     while True:
@@ -163,9 +161,9 @@ def _binomial_upper_limit(
     low, high = simple
     above = log_ratio(high - low.min(axis=0), low.min(axis=0), contrast) > threshold
     below = log_ratio(high.max(axis=0) - low, low, contrast) > threshold
-    for limits, loose, limit in ((high, above, binomial_upper), (low, below, binomial_lower)):
+    for limits, loose, is_upper in ((high, above, True), (low, below, False)):
         rows, sets = np.nonzero(loose)
-        limits[rows, sets] = limit(hits[rows, sets], totals[rows], c)
+        limits[rows, sets] = binomial_limit(hits[rows, sets], totals[rows], c, is_upper)
     return float(best_rows(high, low, contrast).ratio.max())
 
 
@@ -180,8 +178,8 @@ def _ranked_lower_limit(
     sets = _largest(log_ratio(simple.lower.max(axis=0) - smallest, smallest, contrast), BATCH)
     x = np.argpartition(-simple.lower[:, sets], 1, axis=0)[:2]
     y = np.argpartition(simple.upper[:, sets], 1, axis=0)[:2]
-    high = binomial_lower(hits[x, sets], totals[x], c).max(axis=0)
-    low = binomial_upper(hits[y, sets], totals[y], c).min(axis=0)
+    high = binomial_limit(hits[x, sets], totals[x], c, above=False).max(axis=0)
+    low = binomial_limit(hits[y, sets], totals[y], c, above=True).min(axis=0)
     return float(log_ratio(high - low, low, contrast).max())
 
 
@@ -202,25 +200,22 @@ def _simple_limits(hits: Floats, totals: Integers, c: float) -> Limits:
     people = np.maximum(totals, 1)
     a, r = hits / people, c / people
     root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
-    upper, complement = (
-        np.minimum(_wilson(share, r, root), share + _spread(share, r)) for share in (a, 1.0 - a)
-    )
+    upper, complement = (_simple_upper(share, r, root) for share in (a, 1.0 - a))
     empty = totals[:, 0] == 0
     lower, upper = np.maximum(1.0 - complement, 0.0), np.minimum(upper, 1.0)
     lower[empty], upper[empty] = 0.0, 1.0
     return Limits(lower, upper)
 
 
-def _wilson(a: Floats, r: Floats, root: Floats) -> Floats:
-    """Return the q with (q - a)^2 = 2 r q (1 - q); above 1, so unused, where q exceeds 1/2."""
-    limit = (a + r + root) / (1 + 2 * r)
-    return np.asarray(limit + (limit > 0.5))
+def _simple_upper(a: Floats, r: Floats, root: Floats) -> Floats:
+    """Return the smaller of the two limits, `root` = sqrt(r (r + 2 a (1 - a))).
 
-
-def _spread(a: Floats, r: Floats) -> Floats:
-    """Return sqrt(2 r v), v the largest s (1 - s) for s from a to 1."""
+    The q with (q - a)^2 = 2 r q (1 - q), unless it exceeds 1/2; and a + sqrt(2 r v), v the largest
+    s (1 - s) for s from a to 1.
+    """
+    wilson = (a + r + root) / (1 + 2 * r)
     s = np.maximum(a, 0.5)
-    return np.sqrt(2 * r * (s * (1.0 - s)))
+    return np.minimum(wilson + (wilson > 0.5), a + np.sqrt(2 * r * (s * (1.0 - s))))
 
 
 def column_limits(tables: Sequence[Integers], columns: Floats, c: Floats) -> Limits:
@@ -237,11 +232,8 @@ def column_limits(tables: Sequence[Integers], columns: Floats, c: Floats) -> Lim
     lower, upper = np.zeros((2, len(tables)))
     for index, (table, level) in enumerate(zip(tables, c.tolist(), strict=True)):
         totals = table.sum(axis=1)[:, None]
-        people = np.maximum(totals, 1)
-        share = np.clip(table @ scaled / people, 0.0, 1.0)
-        high = np.where(totals > 0, kl_upper(share, level / people), 1.0)
-        low = np.where(totals > 0, kl_lower(share, level / people), 0.0)
-        lower[index], upper[index] = _over_sets(Limits(low, high), contrast)
+        means = np.clip(table @ scaled / np.maximum(totals, 1), 0.0, 1.0)
+        lower[index], upper[index] = _over_sets(kl_limits(means, totals, level), contrast)
     cap = float(contrast.max())
     return Limits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))
 
@@ -307,7 +299,7 @@ def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySe
         table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in pairs])
         chosen = best_sets(rows[x] - ratio * rows[y], width)
         above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
-        high = binomial_lower(above, people[x], level[x])
-        low = binomial_upper(below, people[y], level[y])
+        high = binomial_limit(above, people[x], level[x], above=False)
+        low = binomial_limit(below, people[y], level[y], above=True)
         np.maximum.at(best, table, log_ratio(high - low, low, contrast))
     return best

@@ -212,12 +212,13 @@ def dinkelbach_rows(
     value, best, x = start, (-1, -1), rows[:, None]
     trial = 0.0 if start else FIRST_SHARE * epsilon
     likely: Booleans | None = None
+    if rows.shape[1] <= MAX_PRODUCT_TERMS:  # contiguous pairs: NumPy's inner loops are longer
+        x = x.repeat(len(others), axis=1)
     while True:
         half = min(max(value, trial) / 2, LARGE_EPSILON)
-        above, below = (x * math.exp(-half), others * math.exp(half)) if half else (x, others)
+        above, below = x * math.exp(-half), others * math.exp(half)
         if scratch is None:
-            sets = best_sets(above - below, size)
-            criterion = _ratios(sets, x, others, epsilon)
+            criterion = _ratios(best_sets(above - below, size), x, others, epsilon)
         else:
             criterion = _gains(np.subtract(above, below, out=scratch), size)
         index = int(criterion.argmax())
@@ -395,6 +396,5 @@ def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
 def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
     """Return the sum over u of max(0, gains[x, u] - losses[x', u]) for all pairs of rows."""
     step = max(1, GAIN_CELLS // losses.size)
-    starts = range(0, max(len(gains), 1), step)
-    blocks = (gains[start : start + step, None] - losses for start in starts)
+    blocks = (gains[i : i + step, None] - losses for i in range(0, max(len(gains), 1), step))
     return np.concatenate([np.maximum(block, 0.0, out=block).sum(axis=2) for block in blocks])

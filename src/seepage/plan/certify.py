@@ -7,7 +7,6 @@ a form with one report for all answers are computed in integers (`matrix_totals`
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -73,7 +72,7 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
         raise InputError(
             "totals for the population are not computed again from a table: design the plan anew"
         )
-    settings, table_options = _split_options(options)
+    settings, table_options = TotalSettings.split(options)
     needs_records = any(form.guarantee not in ("worst", "independent") for form in plan.forms)
     counted = as_counted(data, records=needs_records, within=plan.domain, **table_options)
     pairs = as_pairs(counted)
@@ -104,13 +103,6 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     )
     check_limits(certified_plan)
     return certified_plan
-
-
-def _split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of `total_leakage`, and the table options."""
-    names = {field.name for field in fields(TotalSettings)}
-    settings = {name: value for name, value in options.items() if name in names}
-    return settings, {name: value for name, value in options.items() if name not in names}
 
 
 def _with_totals(form: Form, totals: list[float], deltas: list[float]) -> Form:

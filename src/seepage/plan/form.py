@@ -18,7 +18,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage.data.domain import Domain
-from seepage.designs.forms.form_problem import ToldAnswers
+from seepage.designs.design import ToldAnswers
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR, MatrixMechanism, Mechanism, registered
 from seepage.mechanisms.exact_probabilities import CERTAIN, float_above

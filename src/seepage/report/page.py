@@ -8,26 +8,24 @@ and nothing is fetched.
 
 import base64
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from seepage import _checks
-from seepage._files import whole_file
+from seepage import __version__, _checks
 from seepage._pages import fill_template, read_styles, static_text
 from seepage._results import json_ready
-from seepage.analysis import Analysis
+from seepage.analysis import Analysis, common_or_list
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.report.curve_envelope import Singles, profile_lines, without_mixtures
-from seepage.report.saved_result import analysis_of, as_result
 from seepage.strongest_leaks import EstablishedLeak, same_attributes, support
+from seepage.totals import TotalLeakage
 
 STYLES = ("base", "controls", "figures", "print")
 
@@ -72,23 +70,17 @@ MAX_CELLS = 1 << 19
 LEAKS = 5
 """Number of leaks that the page explains."""
 
-KEPT = (
-    *("seepage", "name", "command", "digest", "view", "delta"),
-    *("smoothing", "refused", "refuted"),
-)
-"""Keys of a saved result that are copied to the page."""
-
 SHOWN_REPORTS = 5
 """Maximum number of reports of a joint witness on the page."""
 
 
-def report_page(result: Analysis | Mapping[str, Any], *, counts: bool = True) -> str:
-    """Return the report of a result as one HTML page.
+def report_page(analysis: Analysis, *, counts: bool = True) -> str:
+    """Return the report of an analysis as one HTML page.
 
     Parameters
     ----------
-    result
-        An `Analysis`, or its JSON-compatible data.
+    analysis
+        The analysis.
     counts
         Whether the page contains the pair counts.  Without them it shows no distributions of single
         pairs; counts of single values remain.
@@ -101,33 +93,12 @@ def report_page(result: Analysis | Mapping[str, Any], *, counts: bool = True) ->
     (True, False)
     """
     _checks.flag(counts, "counts")
-    saved = result.to_dict() if isinstance(result, Analysis) else as_result(result)
-    analysis = result if isinstance(result, Analysis) else analysis_of(saved)
     if analysis.matrix.radius:
         raise InputError(
             f"radius must be 0 for a page, which shows the table's own leakages, "
             f"got {analysis.matrix.radius:g}"
         )
-    return render_page(page_content(saved, analysis, counts=counts))
-
-
-def write_report(
-    result: Analysis | Mapping[str, Any], path: str | os.PathLike[str], *, counts: bool = True
-) -> None:
-    """Write the report of a result to an HTML file, atomically.
-
-    Parameters
-    ----------
-    result
-        An `Analysis`, or its JSON-compatible data.
-    path
-        The file.
-    counts
-        Whether the page contains the pair counts.
-    """
-    page = report_page(result, counts=counts)
-    with whole_file(path) as file:
-        file.write(page.encode())
+    return render_page(page_content(analysis, counts=counts))
 
 
 def render_page(content: Mapping[str, Any]) -> str:
@@ -149,17 +120,13 @@ def render_page(content: Mapping[str, Any]) -> str:
 # The content of the page -------------------------------------------------------------------------
 
 
-def page_content(
-    result: Mapping[str, Any], analysis: Analysis, *, counts: bool = True
-) -> dict[str, Any]:
+def page_content(analysis: Analysis, *, counts: bool = True) -> dict[str, Any]:
     """Return the data of the page, JSON-compatible.
 
     Parameters
     ----------
-    result
-        A saved result, see `Analysis.to_dict`.
     analysis
-        Its analysis: verdict and leaks are computed from it, never read from a file.
+        The analysis.
     counts
         Whether the page contains the pair counts, for distributions of single pairs.
 
@@ -168,7 +135,7 @@ def page_content(
     The curves take O(m^2 t) per piece for each ordered pair with m and t values: a second for the
     210 ordered pairs of Adult.
     """
-    matrix, pairs = analysis.matrix, analysis.matrix.pairs
+    matrix, pairs, totals = analysis.matrix, analysis.matrix.pairs, analysis.totals
     epsilons = matrix.epsilons.tolist()
     if math.inf in epsilons:
         name = pairs.domain.names[epsilons.index(math.inf)]
@@ -176,14 +143,22 @@ def page_content(
     reach = max(MAX_BUDGET, 1.25 * max(epsilons))
     bound = leakage_matrix(pairs, epsilons, **matrix.smoothing)
     return {
-        **{key: result.get(key) for key in KEPT},
+        "seepage": __version__,
+        "name": analysis.name,
+        "command": analysis.command,
+        "digest": pairs.digest,
+        "view": matrix.view,
+        "delta": common_or_list([release.delta for release in matrix.releases]),
+        "smoothing": matrix.smoothing,
+        "refused": totals.unavailable,
+        "refuted": totals.refuted,
         "counted": how_many(pairs),
         "caution": sample_caution(pairs),
         "epsilon": epsilons,
         "mechanism": [release.name for release in matrix.releases],
         "limit": analysis.limits,
         "reach": reach,
-        "totals": [_total(name, total) for name, total in result["totals"].items()],
+        "totals": [_total(total) for total in totals.totals],
         "order": bound.related_order(),
         "attributes": [_attribute(pairs, index) for index in range(len(pairs.domain))],
         "lines": _lines(bound, reach),
@@ -212,19 +187,20 @@ def _leak(leak: EstablishedLeak) -> dict[str, Any]:
     return content
 
 
-def _total(name: str, total: Mapping[str, Any]) -> dict[str, Any]:
+def _total(total: TotalLeakage) -> dict[str, Any]:
     """Return a total with its guarantee and shortened witnesses."""
-    evidence = [witness and _witness(witness) for witness in total.get("evidence") or []]
-    kept = {key: total.get(key) for key in ("kind", "confidence", "totals", "deltas", "notes")}
-    return {"guarantee": name, **kept, "evidence": evidence}
+    saved = total.to_dict()
+    kept = ("guarantee", "kind", "confidence", "totals", "deltas", "notes")
+    evidence = [witness and _witness(witness) for witness in saved["evidence"]]
+    return {**{key: saved[key] for key in kept}, "evidence": evidence}
 
 
 def _witness(saved: Mapping[str, Any]) -> dict[str, Any]:
     """Return a joint witness with at most `SHOWN_REPORTS` reports, and the number of the others."""
     reports = [(name, likely) for name, likely in saved["reports"].items() if likely]
+    kept = ("target", "likelier", "other", "value", "held_out", "beyond_own")
     return {
-        **{key: saved.get(key) for key in ("target", "likelier", "other", "value", "held_out")},
-        "beyond_own": saved.get("beyond_own", True),
+        **{key: saved[key] for key in kept},
         "reports": dict(reports[:SHOWN_REPORTS]),
         "more": max(0, len(reports) - SHOWN_REPORTS),
     }

@@ -4,8 +4,7 @@ import base64
 import binascii
 import os
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -14,7 +13,6 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._results import from_json_number
 from seepage.analysis import Analysis, checked_limits
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
@@ -50,7 +48,6 @@ class _SavedWitness(msgspec.Struct):
     value: LogRatio
     held_out: LogRatio | None = None
     own: LogRatio | None = None
-    beyond_own: bool = True
 
 
 class _SavedTotal(msgspec.Struct):
@@ -114,8 +111,8 @@ class _SavedResult(msgspec.Struct):
     experienced: _SavedExperience | None = None
 
 
-def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the saved result of a file; raise an InputError for any other file.
+def read_analysis(path: str | os.PathLike[str]) -> Analysis:
+    """Return the analysis of a file, see `Analysis.load`; raise an InputError for any other file.
 
     Parameters
     ----------
@@ -124,23 +121,43 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     file = str(_checks.path(path))
     try:
-        return as_result(msgspec.json.decode(Path(file).read_bytes()), file)
+        saved = msgspec.convert(msgspec.json.decode(Path(file).read_bytes()), _SavedResult)
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    except msgspec.ValidationError as error:
+        raise InputError(f"{file} is no saved result: {error}; {HINT}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{file} is no JSON: {error}; {HINT}") from None
-
-
-def as_result(result: Any, file: str = "the result") -> dict[str, Any]:
-    """Return the output of `Analysis.to_dict` after checking the types and sizes of its fields."""
-    try:
-        saved = msgspec.convert(result, _SavedResult)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise InputError(f"{file} is no saved result: {error}; {HINT}") from None
     inconsistency = _inconsistency(saved)
     if inconsistency:
         raise InputError(f"{file} was edited: {inconsistency}")
-    return dict(result)
+    matrix = leakage_matrix(
+        _pairs(saved),
+        saved.epsilon,
+        mechanism=saved.mechanism,
+        view=saved.view,
+        delta=saved.delta or 0.0,
+        radius=saved.radius or 0.0,
+        **msgspec.structs.asdict(saved.smoothing or _SavedSmoothing()),
+    )
+    cpl = [[float(value) for value in row] for row in saved.cpl]
+    if not np.allclose(matrix.values, cpl, rtol=1e-9, atol=1e-12):
+        raise InputError(f"{file}: the leakages are not those of the saved counts and mechanisms")
+    experienced = None
+    if saved.experienced is not None:
+        experienced = read_experience(msgspec.structs.asdict(saved.experienced))
+    return Analysis(
+        matrix,
+        TotalsComparison(
+            tuple(_total(name, total, matrix) for name, total in saved.totals.items()),
+            saved.refused or {},
+            {name: tuple(names) for name, names in (saved.refuted or {}).items()},
+        ),
+        saved.name or "",
+        saved.command or "",
+        checked_limits(saved.limit, matrix),
+        experienced,
+    )
 
 
 def _inconsistency(saved: _SavedResult) -> str:
@@ -186,13 +203,13 @@ def _named_attributes(saved: _SavedResult) -> chain[str]:
     )
 
 
-def pairs_of(result: Mapping[str, Any]) -> PairCounts:
+def _pairs(saved: _SavedResult) -> PairCounts:
     """Return the pair counts of a saved result, decoded and checked against its digest."""
-    domain = Domain.from_dicts(result["domain"])
+    domain = Domain.from_dicts(msgspec.to_builtins(saved.domain))
     ends = np.cumsum(domain.sizes)
     cells = int(ends[-1] + pair_offsets(domain.sizes)[-1])
     try:
-        packed = base64.b64decode(result["counts"], validate=True)
+        packed = base64.b64decode(saved.counts, validate=True)
         stream = zlib.decompressobj()
         content = stream.decompress(packed, 8 * cells + 1)
     except (ValueError, binascii.Error, zlib.error) as error:
@@ -200,71 +217,33 @@ def pairs_of(result: Mapping[str, Any]) -> PairCounts:
     if len(content) != 8 * cells or not stream.eof:
         raise InputError("the result's counts do not fit its domain")
     numbers = np.frombuffer(content, dtype="<i8")
-    pairs = PairCounts(
-        domain,
-        np.split(numbers[: ends[-1]], ends[:-1]),
-        numbers[ends[-1] :],
-        population=result.get("population"),
-    )
-    records = result.get("records")
-    if pairs.digest != result["digest"] or records not in (None, pairs.records):
+    marginals, counts = np.split(numbers[: ends[-1]], ends[:-1]), numbers[ends[-1] :]
+    pairs = PairCounts(domain, marginals, counts, population=saved.population)
+    if pairs.digest != saved.digest or saved.records not in (None, pairs.records):
         raise InputError("the result was edited: its counts do not match its digest")
     return pairs
 
 
-def analysis_of(saved: Mapping[str, Any], file: str = "the result") -> Analysis:
-    """Return the analysis of a saved result that `as_result` has checked."""
-    matrix = leakage_matrix(
-        pairs_of(saved),
-        saved["epsilon"],
-        mechanism=saved["mechanism"],
-        view=saved["view"],
-        delta=saved.get("delta") or 0.0,
-        radius=saved.get("radius") or 0.0,
-        **saved.get("smoothing") or {},
-    )
-    cpl = [[from_json_number(value) for value in row] for row in saved["cpl"]]
-    if not np.allclose(matrix.values, cpl, rtol=1e-9, atol=1e-12):
-        raise InputError(f"{file}: the leakages are not those of the saved counts and mechanisms")
-    totals = tuple(_read_total(name, t, matrix) for name, t in saved["totals"].items())
-    refuted = {name: tuple(names) for name, names in (saved.get("refuted") or {}).items()}
-    comparison = TotalsComparison(totals, dict(saved.get("refused") or {}), refuted)
-    name, command = saved.get("name") or "", saved.get("command") or ""
-    experienced = saved.get("experienced")
-    return Analysis(
-        matrix,
-        comparison,
-        name,
-        command,
-        checked_limits(saved.get("limit"), matrix),
-        None if experienced is None else read_experience(experienced),
-    )
-
-
-def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> TotalLeakage:
-    values, deltas = (
-        np.array([from_json_number(value) for value in saved[key]]) for key in ("totals", "deltas")
-    )
-    evidence = tuple(part and _read_witness(part) for part in saved.get("evidence") or ())
-    notes = tuple(saved.get("notes") or ())
+def _total(name: str, saved: _SavedTotal, matrix: LeakageMatrix) -> TotalLeakage:
     return TotalLeakage(
         name,
-        saved["kind"],
-        values,
-        deltas,
+        saved.kind,
+        np.array([float(total) for total in saved.totals]),
+        np.array(saved.deltas, dtype=np.float64),
         matrix,
-        saved.get("confidence"),
-        evidence,
-        notes,
-        saved.get("scope") or "table",
+        saved.confidence,
+        tuple(None if part is None else _witness(part) for part in saved.evidence or ()),
+        tuple(saved.notes or ()),
+        saved.scope or "table",
     )
 
 
-def _read_witness(saved: Mapping[str, Any]) -> JointWitness:
-    values = {
-        field.name: saved[field.name] for field in fields(JointWitness) if field.name in saved
-    }
-    values["reports"] = {name: tuple(likely) for name, likely in saved["reports"].items()}
-    for name in ("value", "held_out", "own"):
-        values[name] = None if saved.get(name) is None else from_json_number(saved[name])
-    return JointWitness(**values)
+def _witness(saved: _SavedWitness) -> JointWitness:
+    value, held_out, own = (
+        None if number is None else float(number)
+        for number in (saved.value, saved.held_out, saved.own)
+    )
+    assert value is not None
+    reports = {name: tuple(likely) for name, likely in saved.reports.items()}
+    names = saved.target, saved.likelier, saved.other
+    return JointWitness(*names, reports, value, held_out, own)

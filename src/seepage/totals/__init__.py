@@ -10,9 +10,8 @@
 | `independent` | assumed: the paper's sum | `composition` |
 | `witness` | lower bound: coordinate ascent | `witness_search` |
 
-Exact totals for the population that the records were drawn from: `population_totals`, and
-`form_total_limits` for the reports of a form.  Realised losses, which are no guarantee:
-`experienced`.
+Exact totals for the population that the records were drawn from, also of a form's reports:
+`population_totals`.  Realised losses, which are no guarantee: `experienced`.
 """
 
 from seepage.totals.result import (

@@ -11,14 +11,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, round_up, rounding
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.totals.likelihood_columns import LikelihoodColumns, MatrixColumns, Reals, joint_witness
+from seepage.totals.likelihood_columns import (
+    LikelihoodColumns,
+    MatrixColumns,
+    Reals,
+    joint_witness,
+    quotient,
+)
 from seepage.totals.result import GuaranteeError, JointWitness
 
 MAX_CELLS = 1 << 27
@@ -45,13 +51,6 @@ class _Step(NamedTuple):
 
 Path = tuple[_Step, ...]
 """The levels of the recursion from the root, to recover a report tuple from a batch index."""
-
-
-class ExactTotals(NamedTuple):
-    """The totals of all attributes in nats, and the report tuples that attain them."""
-
-    values: Floats
-    evidence: list[JointWitness | None]
 
 
 def _maximised_source(columns: Sequence[LikelihoodColumns]) -> int | None:
@@ -112,8 +111,8 @@ def exact_is_feasible(columns: Sequence[LikelihoodColumns], records: int) -> boo
 
 def exact_totals(
     data: Records, columns: Sequence[LikelihoodColumns], progress: Progress | None = None
-) -> ExactTotals:
-    """Return ln sup over y, x, x' of p(y given x) / p(y given x'), for every attribute.
+) -> tuple[Floats, list[JointWitness | None]]:
+    """Return ln sup over y, x, x' of p(y given x) / p(y given x'), and y, for every attribute.
 
     Parameters
     ----------
@@ -148,7 +147,7 @@ def exact_totals(
         rounded = best.value > 0 or (values[target] > 0 and isinstance(column, MatrixColumns))
         if rounded or not _is_independent(data, target):
             values[target] = round_up(max(values[target], best.value), 8) + guard
-    return ExactTotals(values, [search.witness(k) for k in range(len(columns))])
+    return values, [search.witness(k) for k in range(len(columns))]
 
 
 def _is_independent(data: Records, target: int) -> bool:
@@ -173,14 +172,14 @@ class _Best:
     """The largest log-ratio of a target so far, and the target values and reports that attain it.
 
     The report tuple is given by its index in the last batch and the path of the recursion; for the
-    maximised source, by the two vectors that its column is chosen for.
+    maximised source, by its column.
     """
 
     value: float = 0.0
     pair: tuple[int, int] = (0, 0)
     index: int = 0
     path: Path = ()
-    vectors: tuple[Reals, Reals] | None = None
+    column: int | Booleans | None = None
 
 
 @dataclass
@@ -274,38 +273,37 @@ class _Enumeration:
         counts = self.marginals[target][seen].reshape(-1, *[1] * (table.ndim - 1))
         likelihoods, own = table[seen] / counts, self.own[target]
         if table.ndim == 2 and np.unique(own[~np.eye(len(own), dtype=np.bool_)]).size <= 1:
-            high, low = likelihoods.max(axis=0), likelihoods.min(axis=0)
-            index = int(_quotient(high, low).argmax())
-            pair = int(likelihoods[:, index].argmax()), int(likelihoods[:, index].argmin())
-            self._update(target, _quotient(high[index], low[index]), seen, pair, index, path)
+            ratios = quotient(likelihoods.max(axis=0), likelihoods.min(axis=0))
+            index = int(ratios.argmax())
+            column = likelihoods[:, index]
+            pair = seen[column.argmax()], seen[column.argmin()]
+            self._update(target, ratios[index], pair, index, path)
             return
         for first, second in permutations(range(len(seen)), 2):
-            rows = likelihoods[first], likelihoods[second]
+            rows, chosen = (likelihoods[first], likelihoods[second]), None
             if table.ndim == 2 or self.maximised is None:
-                ratios, vectors = _quotient(*rows), None
+                ratios = quotient(*rows)
             else:
-                ratios, vectors = self.columns[self.maximised].best(*rows), rows
-            index = int(ratios.argmax())
-            self._update(target, ratios[index], seen, (first, second), index, path, vectors)
+                ratios, chosen = self.columns[self.maximised].best(*rows)
+            index, pair = int(ratios.argmax()), (seen[first], seen[second])
+            self._update(target, ratios[index], pair, index, path, chosen)
 
     def _update(
         self,
         target: int,
         ratio: Reals,
-        seen: list[int],
         pair: tuple[int, int],
         index: int,
         path: Path,
-        vectors: tuple[Reals, Reals] | None = None,
+        chosen: Any = None,
     ) -> None:
         """Replace the best log-ratio of a target if this one, plus the own report's, is larger."""
         if ratio <= 0 or pair[0] == pair[1]:
             return
-        first, second = seen[pair[0]], seen[pair[1]]
-        value = float(np.log(ratio)) + float(self.own[target][first, second])
+        value = float(np.log(ratio)) + float(self.own[target][pair])
         if value > self.best[target].value:
-            copies = vectors and (vectors[0][index].copy(), vectors[1][index].copy())
-            self.best[target] = _Best(value, (first, second), index, path, copies)
+            column = None if chosen is None else chosen[index]
+            self.best[target] = _Best(value, pair, index, path, column)
 
     def witness(self, target: int) -> JointWitness | None:
         """Return the report tuple that attains a target's total, by value names."""
@@ -313,8 +311,8 @@ class _Enumeration:
         if best.value <= 0:
             return None
         reports: dict[int, int | Booleans] = {**self._report_indices(best)}
-        if best.vectors is not None and self.maximised is not None:
-            reports[self.maximised] = self.columns[self.maximised].choose(*best.vectors)
+        if best.column is not None and self.maximised is not None:
+            reports[self.maximised] = best.column
         domain = self.data.domain
         return joint_witness(domain, self.columns, target, best.pair, reports, best.value)
 
@@ -340,9 +338,3 @@ def _kronecker_groups(matrices: list[Reals]) -> Iterator[Reals]:
             yield product
             product = matrix
     yield product
-
-
-def _quotient(high: Reals, low: Reals) -> Reals:
-    """Return high / low, 0 for 0/0."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.asarray(np.where(high == 0, 0, high / low))

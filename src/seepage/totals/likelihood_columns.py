@@ -86,8 +86,8 @@ class TwoLevelColumns:
         """Return 1 inside each likely set and e^-contrast outside."""
         return np.where(self._masks().T, np.asarray(1, dtype=dtype), self._low_level(dtype))
 
-    def best(self, upper: Reals, lower: Reals) -> Reals:
-        """Return the largest (upper . c) / (lower . c) over columns c, for each row.
+    def best(self, upper: Reals, lower: Reals) -> tuple[Reals, Any]:
+        """Return the largest (upper . c) / (lower . c) over columns c, and its column, of each row.
 
         Parameters
         ----------
@@ -96,22 +96,16 @@ class TwoLevelColumns:
 
         Returns
         -------
-        Reals
+        tuple[Reals, Any]
             One ratio per row; 0 where numerator and denominator are 0 under every column,
-            infinite where only the denominator can be.
+            infinite where only the denominator can be.  And its column: the index of a singleton,
+            or its likely set as a mask.
 
         Notes
         -----
         Singletons are enumerated.  Otherwise Dinkelbach's iteration: at ratio h the best set holds
         the u with upper > h lower (or those with the largest differences, for sets of fixed size);
         h increases until it converges.
-        """
-        if self.sets.kind == "singletons" or self.k == 1:
-            return np.asarray(self._singleton_ratios(upper, lower).max(axis=1))
-        return self._dinkelbach(upper, lower)[0]
-
-    def _dinkelbach(self, upper: Reals, lower: Reals) -> tuple[Reals, Booleans]:
-        """Return the largest ratio of each row and the set that attains it.
 
         `seepage.leakage.solver` works on rows that sum to 1, in doubles, and returns logarithms:
         normalising these rows and taking exponentials would lose the last digits of long doubles,
@@ -123,7 +117,14 @@ class TwoLevelColumns:
         then [if F(S) is the excess of S and M(S) its weight, the S of the largest F - margin M has
         a ratio above h by about the margin wherever any set's is above it by twice as much].
         """
-        ratio = _ratio(upper.sum(axis=1), lower.sum(axis=1))
+        if self.sets.kind == "singletons" or self.k == 1:
+            level = self._low_level(upper.dtype)
+            high, low = (
+                level * side.sum(axis=1, keepdims=True) + (1 - level) * side
+                for side in (upper, lower)
+            )
+            return _largest(quotient(high, low))
+        ratio = quotient(upper.sum(axis=1), lower.sum(axis=1))
         chosen = self._best_sets(upper, lower, ratio)
         if self.sets.kind == "subsets":
             ratio = self._set_ratios(upper, lower, chosen)
@@ -146,15 +147,9 @@ class TwoLevelColumns:
         iterate(iterate(all_rows, 8 * (self.k + 4) * float(np.finfo(upper.dtype).eps)), 0.0)
         return ratio, chosen
 
-    def _singleton_ratios(self, upper: Reals, lower: Reals) -> Reals:
-        level = self._low_level(upper.dtype)
-        high = level * upper.sum(axis=1, keepdims=True) + (1 - level) * upper
-        low = level * lower.sum(axis=1, keepdims=True) + (1 - level) * lower
-        return _ratio(high, low)
-
     def _set_ratios(self, upper: Reals, lower: Reals, chosen: Booleans) -> Reals:
         weights = np.where(chosen, np.asarray(1, dtype=upper.dtype), self._low_level(upper.dtype))
-        return _ratio((weights * upper).sum(axis=1), (weights * lower).sum(axis=1))
+        return quotient((weights * upper).sum(axis=1), (weights * lower).sum(axis=1))
 
     def _best_sets(self, upper: Reals, lower: Reals, ratio: Reals, margin: float = 0.0) -> Booleans:
         """Return argmax over S of the excess sum over S of upper - ratio lower, for each row.
@@ -173,15 +168,6 @@ class TwoLevelColumns:
         np.put_along_axis(chosen, largest, True, axis=1)
         return chosen
 
-    def choose(self, upper: Reals, lower: Reals) -> Booleans:
-        """Return the likely set (a mask) that attains `best` for one row."""
-        if self.k == 1:
-            return np.ones(1, dtype=np.bool_)
-        if self.sets.kind == "singletons":
-            index = int(self._singleton_ratios(upper[None], lower[None])[0].argmax())
-            return np.asarray(np.arange(self.k) == index)
-        return np.asarray(self._dinkelbach(upper[None], lower[None])[1][0])
-
     def logarithms(self, column: int | Booleans) -> Floats:
         """Return ln c(u) of a column, given by index or likely set: 0 inside, -contrast outside."""
         return np.where(self.likely(column), 0.0, -self.contrast)
@@ -194,7 +180,7 @@ class TwoLevelColumns:
 
     def likely(self, column: int | Booleans) -> Booleans:
         """Return the likely set of a column, given by index or as that set."""
-        return np.asarray(self._masks()[column] if isinstance(column, int) else column)
+        return np.asarray(column if np.ndim(column) else self._masks()[column])
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +217,7 @@ class MatrixColumns:
 
     def max_log_ratios(self) -> Floats:
         """Return max over reports y of ln C[x, y] / C[x', y], shape (k, k)."""
-        ratios = [_ratio(row, self.channel).max(axis=1) for row in self.channel]
+        ratios = [quotient(row, self.channel).max(axis=1) for row in self.channel]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(ratios))
 
@@ -239,13 +225,9 @@ class MatrixColumns:
         """Return the matrix, one column per report, each with maximum 1."""
         return self.channel.astype(dtype)
 
-    def best(self, upper: Reals, lower: Reals) -> Reals:
-        """Return the largest (upper . c) / (lower . c) over columns c, for each row."""
-        return np.asarray(_ratio(upper @ self.channel, lower @ self.channel).max(axis=1))
-
-    def choose(self, upper: Reals, lower: Reals) -> int:
-        """Return the index of the report that attains `best` for one row."""
-        return int(_ratio(upper @ self.channel, lower @ self.channel).argmax())
+    def best(self, upper: Reals, lower: Reals) -> tuple[Reals, Any]:
+        """Return the largest (upper . c) / (lower . c) of each row, and the index of its column."""
+        return _largest(quotient(upper @ self.channel, lower @ self.channel))
 
     def logarithms(self, column: int | Booleans) -> Floats:
         """Return ln c(u) of one column."""
@@ -261,19 +243,30 @@ class MatrixColumns:
         return np.asarray(self.channel[:, column] == 1)
 
 
-def _ratio(upper: Reals, lower: Reals) -> Reals:
+def quotient(upper: Reals, lower: Reals) -> Reals:
     """Return upper / lower; 0 for 0/0, infinite for a positive number over 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        quotient = upper / lower
-    return np.where(upper == 0, np.zeros((), dtype=upper.dtype), quotient)
+        ratio = upper / lower
+    return np.where(upper == 0, np.zeros((), dtype=upper.dtype), ratio)
+
+
+def _largest(ratios: Reals) -> tuple[Reals, Integers]:
+    """Return the largest ratio of each row, and its index."""
+    index = ratios.argmax(axis=1)
+    return np.take_along_axis(ratios, index[:, None], axis=1)[:, 0], index
+
+
+def best_column(columns: "LikelihoodColumns", upper: Reals, lower: Reals) -> Any:
+    """Return the column that attains `best` for two vectors: an index, or a mask."""
+    return columns.best(upper[None], lower[None])[1][0]
 
 
 LikelihoodColumns: TypeAlias = TwoLevelColumns | MatrixColumns
 """The columns of a source, each with maximum 1; both classes have the same interface.
 
 `k` values, `count` columns, `span` = -ln of the smallest positive entry, all columns as a `matrix`,
-the `best` ratio for two vectors and the column to `choose` for it, a column's `logarithms` and its
-`likely` values, entries `clipped` to at least e^-limit, and `max_log_ratios` between values.
+the `best` ratio for two vectors and its column, a column's `logarithms` and its `likely` values,
+entries `clipped` to at least e^-limit, and `max_log_ratios` between values.
 """
 
 
@@ -291,7 +284,7 @@ def joint_witness(
     `pair` holds the target values (x, x') and `value` the log-likelihood ratio.
     """
     attribute, values = domain[target], np.eye(columns[target].k)
-    chosen = {**reports, target: columns[target].choose(values[pair[0]], values[pair[1]])}
+    chosen = {**reports, target: best_column(columns[target], *values[list(pair)])}
     favoured = {
         domain.names[k]: tuple(
             domain[k].values[u] for u in np.flatnonzero(columns[k].likely(chosen[k]))

@@ -1,41 +1,37 @@
 """Upper limits of `exact` totals for the population from which the records were drawn.
 
-As for a form (`form_total_limits`): the likelihood of a report tuple y of all sources under the
-target value x is a mean over the people with x, which has an upper and a lower limit, each wrong
-with probability at most e^-c; T <= ln max over y, x != x' of upper_x(y) / lower_x'(y)
-[theory-population].  Which limit is used depends on the sizes of attributes and on mechanisms
-alone, never on the counts:
+A report y of several answers has the likelihood E[w_y(z) given x] under the target value x, up to
+a factor: the mean of a weight over the answers z of the people with x, which has an upper and a
+lower limit, each wrong with probability at most e^-c (`seepage.leakage.deviations`).  Where all
+hold
 
-* GRR-like reports of one contrast: KL_inf on the counts of people by number of differences;
-* any other reports: KL_inf on all combinations of answers where they are few, else kl on the range
+    T <= ln max over y, x != x' of upper_x(y) / lower_x'(y)   [theory-population].
+
+Which limit is used depends on the sizes of attributes and on mechanisms alone, never on the counts:
+
+* GRR reports weigh z by the questions on which y and z differ, exp(-sum of their budgets).  With
+  equal budgets only the number of differences matters: KL_inf on the s + 1 counts of people by that
+  number; for a form with unequal budgets, on the 2^s counts by set of questions.
+* Any other reports: KL_inf on all combinations of answers where they are few, else kl on the range
   of each report's likelihoods.
 
 A declared value that never occurred may have any distribution of the other attributes.
+
+If the adversary knows or sees other attributes of the person, the people who fill in a form are
+split into strata by them: known values are conditions like x; for public ones a report is observed
+together with the stratum, so its weight is 0 for people outside the stratum.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from itertools import permutations
-from typing import NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats, round_up, rounding
+from seepage._numerics import Floats, Integers, round_up, rounding, summed_up
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.leakage.deviations import (
-    GUARD,
-    Limits,
-    kl_inf_limits,
-    kl_lower,
-    kl_upper,
-    mixture_radius,
-)
-from seepage.totals.form_total_limits import (
-    NEWTON_ITERATIONS,
-    counts_by_difference,
-    difference_weights,
-)
+from seepage.leakage.deviations import GUARD, Limits, kl_inf_limits, kl_limits, mixture_radius
 from seepage.totals.likelihood_columns import LikelihoodColumns, TwoLevelColumns
 from seepage.totals.result import GuaranteeError
 
@@ -48,31 +44,27 @@ MAX_ATOMS = 1 << 22
 BLOCK = 1 << 16
 """Report tuples whose limits are computed in one call."""
 
-
-class _Target(NamedTuple):
-    """A target and its sources, by index, with the size of their joint channel.
-
-    `reports` counts the sources' report tuples, `cells` the combinations of their values.
-    """
-
-    attribute: int
-    sources: list[int]
-    reports: int
-    cells: int
+NEWTON_ITERATIONS = 3
+"""Newton iterations for each limit of a likelihood; more tighten it by less than 1e-5."""
 
 
-def _targets(columns: Sequence[LikelihoodColumns]) -> list[_Target]:
-    targets = []
-    for index in range(len(columns)):
-        sources = [k for k in range(len(columns)) if k != index and columns[k].k > 1]
-        reports = math.prod(columns[k].count for k in sources)
-        targets.append(_Target(index, sources, reports, math.prod(columns[k].k for k in sources)))
-    return targets
+def _sources(columns: Sequence[LikelihoodColumns], target: int) -> list[int]:
+    """Return the other attributes that have several values."""
+    return [k for k in range(len(columns)) if k != target and columns[k].k > 1]
+
+
+def _report_tuples(columns: Sequence[LikelihoodColumns], target: int) -> int:
+    """Return the number of report tuples of a target's sources."""
+    return math.prod(columns[k].count for k in _sources(columns, target))
 
 
 def _table_cells(columns: Sequence[LikelihoodColumns]) -> int:
     """Return the number of cells of the largest table: target values by report or value tuples."""
-    return max(max(t.reports, t.cells) * columns[t.attribute].k for t in _targets(columns))
+    largest = 0
+    for target, column in enumerate(columns):
+        values = math.prod(columns[k].k for k in _sources(columns, target))
+        largest = max(largest, max(values, _report_tuples(columns, target)) * column.k)
+    return largest
 
 
 def population_is_feasible(columns: Sequence[LikelihoodColumns]) -> bool:
@@ -89,9 +81,9 @@ def exact_population_totals(
     """Return upper limits of the exact totals of all attributes, valid at once with `confidence`.
 
     c = ln(N / beta), beta = 1 - confidence, N = 2 sum over targets of values times report tuples of
-    the sources (union bound).  The
-    target's own report is independent of the others' given the target, so its best log-ratio
-    between x and x' is added.  O(s^2) passes over the report tuples of each target.
+    the sources (union bound).  The target's own report is independent of the others' given the
+    target, so its best log-ratio between x and x' is added.  O(s^2) passes over the report tuples
+    of each target.
     """
     size = _table_cells(columns)
     if size > MAX_CELLS:
@@ -99,11 +91,12 @@ def exact_population_totals(
             f"exact totals for the population need {size:.3g} combinations of reports, at most "
             f"{MAX_CELLS:.3g} fit; choose fewer attributes, or guarantee 'merged' or 'worst'"
         )
-    targets = _targets(columns)
-    statements = 2 * sum(columns[target.attribute].k * target.reports for target in targets)
+    statements = 2 * sum(
+        column.k * _report_tuples(columns, target) for target, column in enumerate(columns)
+    )
     c = math.log(max(statements, 1)) - math.log1p(-confidence)
-    totals = []
-    for target in targets:
+    totals: list[float] = []
+    for target in range(len(columns)):
         totals.append(_total_limit(data, columns, target, c))
         if progress is not None:
             progress(len(totals), len(columns))
@@ -111,42 +104,42 @@ def exact_population_totals(
 
 
 def _total_limit(
-    data: Records, columns: Sequence[LikelihoodColumns], target: _Target, c: float
+    data: Records, columns: Sequence[LikelihoodColumns], target: int, c: float
 ) -> float:
-    column = columns[target.attribute]
+    column, indices = columns[target], _sources(columns, target)
     own = column.max_log_ratios()
     best = float(own.max())
-    if column.k < 2 or not target.sources:
+    if column.k < 2 or not indices:
         return best
-    counts = data.counts((*target.sources, target.attribute)).reshape(-1, column.k)
-    for limits in _likelihood_limits(columns, target, counts.astype(np.float64), c):
+    sources = [columns[k] for k in indices]
+    counts = data.counts((*indices, target)).reshape(-1, column.k).astype(np.float64)
+    for limits in _likelihood_limits(sources, counts, c):
         with np.errstate(divide="ignore"):
-            upper, lower = np.log(limits.upper), np.log(limits.lower)
+            lower, upper = np.log(limits)
         for x, other in permutations(range(column.k), 2):
             ratio = float((upper[:, x] - lower[:, other]).max())
             best = max(best, ratio + float(own[x, other]))
-    sizes = [columns[k].k for k in target.sources]
-    return round_up(best, 16) + rounding([*sizes, column.k])
+    return round_up(best, 16) + rounding([*(source.k for source in sources), column.k])
 
 
 def _likelihood_limits(
-    columns: Sequence[LikelihoodColumns], target: _Target, counts: Floats, c: float
+    sources: Sequence[LikelihoodColumns], counts: Floats, c: float
 ) -> Iterator[Limits]:
     """Yield blocks of limits of p(y given x), report tuples y by target values x."""
-    sources = [columns[k] for k in target.sources]
     people = counts.sum(axis=0)
     contrast = _common_contrast(sources)
     if contrast is not None:
         table = counts_by_difference(counts, [source.k for source in sources])
         weights = difference_weights(np.full(len(sources), contrast), by_set=False)
         radius = mixture_radius(people, c)
-        for start in range(0, target.reports, BLOCK):
+        for start in range(0, table.shape[1], BLOCK):
             block = np.moveaxis(table[:, start : start + BLOCK], 0, -1)
             shares = block / np.maximum(people, 1.0)[:, None]
             yield kl_inf_limits(weights, shares, radius, weights[-1], weights[0], NEWTON_ITERATIONS)
         return
     matrices = [source.matrix().astype(np.float64) for source in sources]
-    if target.reports * target.cells * len(people) <= MAX_ATOMS:
+    reports = math.prod(source.count for source in sources)
+    if reports * counts.size <= MAX_ATOMS:
         yield _limits_by_answers(matrices, counts, people, c)
     else:
         yield _limits_by_range(matrices, counts, people, c)
@@ -194,8 +187,210 @@ def _limits_by_range(matrices: list[Floats], counts: Floats, people: Floats, c: 
         out=np.zeros((reports, len(people))),
         where=width > 0,
     )
-    scaled, radius = np.clip(scaled, 0.0, 1.0), c / np.maximum(people, 0.5)
-    seen = people > 0
-    upper = np.where(seen, kl_upper(scaled, radius, 4), 1.0)
-    lower = np.where(seen, kl_lower(scaled, radius, 4), 0.0)
+    lower, upper = kl_limits(np.clip(scaled, 0.0, 1.0), people, c, rounds=4)
     return Limits((low + width * lower) * (1 - GUARD), (low + width * upper) * (1 + GUARD))
+
+
+# Forms of GRR reports -----------------------------------------------------------------------------
+
+
+def form_level(
+    sizes: Sequence[int] | Integers, values: int, asked: int, largest: int, confidence: float
+) -> float:
+    """Return c = ln(N / beta) of one limit, so that those of all forms hold at once (union bound).
+
+    N counts an upper and a lower limit for each of the `values` values of all targets and every
+    report of every form that asks `asked` of the attributes.  The error probability
+    1 - confidence is shared equally by the numbers of questions 1, ..., `largest`.
+
+    Examples
+    --------
+    Forty binary attributes; for three of them 9,880 forms of 8 reports, 80 values, two sides.
+
+    >>> [round(form_level([2] * 40, 80, asked, 8, 0.95), 1) for asked in (3, 4, 5, 6)]
+    [21.4, 24.3, 27.0, 29.5]
+    """
+    reports = [1] + [0] * asked  # of all forms, by number of questions
+    for size in sizes:
+        for number in range(asked, 0, -1):
+            reports[number] += reports[number - 1] * int(size)
+    number = 2 * values * reports[asked] * largest
+    return math.log(max(number, 1)) - math.log1p(-confidence)
+
+
+def counts_by_difference(counts: Floats, sizes: Sequence[int], by_set: bool = False) -> Floats:
+    """Return the number of people by number of questions on which they differ from each report.
+
+    Parameters
+    ----------
+    counts
+        People by answers (row-major) and target value, shape (cells, v).
+    sizes
+        The number of values of each of the s questions.
+    by_set
+        Count by the set of questions that differ instead, 2^s entries, the first question in the
+        highest bit.
+
+    Returns
+    -------
+    Floats
+        Shape (s + 1, reports, v), or (2^s, reports, v): integers wherever the counts are.
+
+    Notes
+    -----
+    One pass over the cells for each question, in place of comparing each report with each
+    combination of answers.
+    """
+    width = counts.shape[-1]
+    result, stride = np.asarray(counts, dtype=np.float64)[None], len(counts)
+    for size in sizes:
+        stride //= size
+        same = result.reshape(len(result), -1, size, stride * width)
+        different = same.sum(axis=2, keepdims=True) - same
+        if by_set:
+            result = np.stack([same, different], axis=1).reshape(2 * len(same), -1)
+        else:
+            result = np.zeros((len(same) + 1, *same.shape[1:]))
+            result[:-1] += same
+            result[1:] += different
+    return np.asarray(result.reshape(len(result), -1, width))
+
+
+def difference_weights(epsilons: Floats, by_set: bool) -> Floats:
+    """Return exp(-budgets of the differing questions), in the order of `counts_by_difference`.
+
+    Without `by_set` all budgets must be equal.
+    """
+    budgets = np.asarray(epsilons, dtype=np.float64)
+    if not by_set:
+        return np.asarray(np.exp(-budgets[:1].sum() * np.arange(len(budgets) + 1)))
+    bits = np.arange(1 << len(budgets))[:, None] >> np.arange(len(budgets))[::-1] & 1
+    return np.asarray(np.exp(-(bits * budgets).sum(axis=1)))
+
+
+def form_total_limits(
+    counts: Floats,
+    people: Floats,
+    starts: Integers,
+    attributes: Sequence[int],
+    sizes: Sequence[int] | Integers,
+    epsilons: Floats,
+    c: float,
+    iterations: int = NEWTON_ITERATIONS,
+    public: bool = False,
+) -> Floats:
+    """Return upper limits, for the population, of all totals from a form of GRR reports.
+
+    Parameters
+    ----------
+    counts
+        People by answers to the form (row-major) and target value, shape (cells, v) or
+        (strata, cells, v); the v columns are the values of all attributes, concatenated.
+    people
+        The number of people with each value, shape (v,) or (strata, v).
+    starts
+        The index of each attribute's first column.
+    attributes, sizes, epsilons
+        The attributes asked, by index, with their numbers of values and budgets.
+    c
+        Each limit is wrong with probability at most e^-c: see `form_level`.
+    iterations
+        Newton iterations; fewer give wider limits, which are valid all the same.
+    public
+        Whether the adversary sees the stratum beside the report: then `people` counts all strata
+        with the same known values, and people outside a stratum have weight 0 in it.
+
+    Returns
+    -------
+    Floats
+        One total per attribute, the maximum over strata, rounded up; capped at the sum of the
+        budgets unless `public`.
+
+    Notes
+    -----
+    Equal budgets: O(s^2) passes over the cells, then Newton's method on s + 1 weights for each
+    report and value: about 5 ms for six binary questions and 80 values.  Else 2^s weights.
+
+    The limit is the supremum of the total over all distributions within a radius of the table's,
+    so it grows with the budgets as the total itself does [theory-population: Budgets chosen by
+    looking].
+
+    Examples
+    --------
+    Two fair coins and whether they differ, 10,000 people; both coins are asked.
+
+    >>> counts = np.array(
+    ...     [
+    ...         [2500, 0, 2500, 0, 2500, 0],
+    ...         [2500, 0, 0, 2500, 0, 2500],
+    ...         [0, 2500, 2500, 0, 0, 2500],
+    ...         [0, 2500, 0, 2500, 2500, 0],
+    ...     ]
+    ... )
+    >>> people, starts = np.full(6, 5000.0), np.array([0, 2, 4])
+    >>> limits = form_total_limits(counts, people, starts, [0, 1], [2, 2], np.ones(2), 10.0)
+    >>> limits.round(3).tolist()
+    [1.071, 1.071, 0.493]
+    """
+    budgets = np.asarray(epsilons, dtype=np.float64)
+    sizes, width = [int(size) for size in sizes], counts.shape[-1]
+    strata, group_sizes = counts.reshape(-1, math.prod(sizes), width), np.ravel(people)
+    unequal = bool(len(budgets)) and bool((budgets != budgets[0]).any())
+    # strata side by side, like the attributes
+    columns = np.moveaxis(strata, 0, 1).reshape(-1, len(group_sizes))
+    column_starts = np.add.outer(width * np.arange(len(strata)), starts).ravel()
+    shares = np.moveaxis(counts_by_difference(columns, sizes, unequal), 0, -1)
+    shares = shares / np.maximum(group_sizes, 1.0)[:, None]
+    weights = difference_weights(budgets, unequal)
+    ranges = _weight_ranges(starts, attributes, sizes, budgets, width)
+    minimum, maximum = (np.tile(part, len(strata)) for part in ranges)
+    if public:
+        outside = (group_sizes - columns.sum(axis=0)) / np.maximum(group_sizes, 1.0)
+        outside = np.broadcast_to(outside[:, None], (*shares.shape[:-1], 1))
+        shares, weights = np.concatenate([shares, outside], axis=-1), np.append(weights, 0.0)
+        minimum = np.zeros_like(minimum)
+    radius = mixture_radius(group_sizes, c)
+    limits = kl_inf_limits(weights, shares, radius, minimum, maximum, iterations)
+    totals = _largest_ratios(limits, column_starts).reshape(len(strata), -1).max(axis=0)
+    totals = np.asarray(round_up(totals, 16) + rounding([*sizes, 2]) * (totals > 0))
+    return totals if public else np.minimum(totals, summed_up(budgets.tolist()))
+
+
+def _weight_ranges(
+    starts: Integers, attributes: Sequence[int], sizes: list[int], budgets: Floats, width: int
+) -> tuple[Floats, Floats]:
+    """Return the minimum and the maximum weight of each report under each value.
+
+    People with value x of an attribute that is asked all answer x there.
+    """
+    reports = math.prod(sizes)
+    log_maximum, span = np.zeros((reports, width)), np.full(width, float(budgets.sum()))
+    stride = reports
+    for attribute, size, budget in zip(attributes, sizes, budgets.tolist(), strict=True):
+        stride //= size
+        answer = np.arange(reports) // stride % size
+        columns = slice(starts[attribute], starts[attribute] + size)
+        log_maximum[:, columns] = np.where(answer[:, None] == np.arange(size), 0.0, -budget)
+        span[columns] -= budget
+    return np.exp(log_maximum - span), np.exp(log_maximum)
+
+
+def _largest_ratios(limits: Limits, starts: Integers) -> Floats:
+    """Return ln max over reports y and values x != x' of upper_x(y) / lower_x'(y), by attribute.
+
+    `limits` has one row per report; the values of attribute k are the columns from `starts[k]` on.
+    """
+    sizes = np.diff(starts, append=limits.upper.shape[1])
+    totals = np.zeros(len(starts))
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        chosen = np.flatnonzero(sizes == size)
+        columns = starts[chosen][:, None] + np.arange(size)
+        upper, lower = limits.upper[:, columns], limits.lower[:, columns]
+        largest, second_largest = (-np.partition(-upper, 1, axis=-1)[..., i] for i in (0, 1))
+        smallest, second_smallest = (np.partition(lower, 1, axis=-1)[..., i] for i in (0, 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            different = np.maximum(second_largest / smallest, largest / second_smallest)
+            same_value = upper.argmax(axis=-1) == lower.argmin(axis=-1)
+            ratios = np.where(same_value, different, largest / smallest)
+            totals[chosen] = np.log(np.maximum(ratios.max(axis=0), 1.0))
+    return totals

@@ -70,11 +70,10 @@ class TotalSettings:
         return self.confidence if self.scope == "population" else None
 
     @classmethod
-    def split(cls, options: dict[str, Any]) -> tuple["TotalSettings", dict[str, Any]]:
-        """Return the options that are fields of this class, as settings, and the other options."""
-        names = {field.name for field in fields(cls)}
-        settings = {name: options[name] for name in options if name in names}
-        return cls(**settings), {n: value for n, value in options.items() if n not in names}
+    def split(cls, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the options that are fields of this class, and the other options."""
+        given = {field.name: options[field.name] for field in fields(cls) if field.name in options}
+        return given, {name: value for name, value in options.items() if name not in given}
 
 
 def total_leakage(
@@ -217,7 +216,8 @@ def compare_totals(
     >>> comparison.refuted
     {'independent': ('a', 'b', 'differ')}
     """
-    settings, table_options = TotalSettings.split(options)
+    given, table_options = TotalSettings.split(options)
+    settings = TotalSettings(**given)
     names = [
         _checks.choice(name, "guarantee", GUARANTEES)
         for name in _checks.items(guarantees, "guarantees")

@@ -285,5 +285,5 @@ def _totals_within(
     if all(release.delta == 0 for release in released):
         columns = likelihood_columns(data.domain, released, view)
         if exact_is_feasible(columns, data.records):
-            return exact_totals(data, columns).values, np.zeros(len(names))
+            return exact_totals(data, columns)[0], np.zeros(len(names))
     return merged_totals(data, released, view)

@@ -17,7 +17,7 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers, round_down, rounding
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.totals.likelihood_columns import LikelihoodColumns, joint_witness
+from seepage.totals.likelihood_columns import LikelihoodColumns, best_column, joint_witness
 from seepage.totals.result import JointWitness
 
 Reports = list[int | Booleans]
@@ -143,7 +143,7 @@ class _CoordinateAscent:
         scores = self.own[first, second].copy()
         for source in self.sources:
             rows = channels[source][first], channels[source][second]
-            scores += np.log(self.clipped[source].best(*rows))
+            scores += np.log(self.clipped[source].best(*rows)[0])
         for index in np.argsort(-scores, kind="stable")[:MAX_PAIRS]:
             pair = int(first[index]), int(second[index])
             records = np.flatnonzero((self.column == pair[0]) & (self.weights > 0))
@@ -154,7 +154,7 @@ class _CoordinateAscent:
                 numerators.append([np.eye(column.k)[u] for column, u in one_hot])
             for upper in numerators:
                 sources = zip(self.clipped, upper, channels, strict=True)
-                yield pair, [column.choose(u, channel[pair[1]]) for column, u, channel in sources]
+                yield pair, [best_column(column, u, rows[pair[1]]) for column, u, rows in sources]
 
     def ascend(self, start: Reports, pair: tuple[int, int]) -> Reports:
         """Maximise over one source's report at a time until none improves.
@@ -178,7 +178,7 @@ class _CoordinateAscent:
                     * np.exp(-logs[k])
                     for side in (0, 1)
                 ]
-                column = self.clipped[k].choose(*vectors)
+                column = best_column(self.clipped[k], *vectors)
                 change = self.clipped[k].logarithms(column) - logs[k]
                 if not change.any() or not self._improves(vectors, logs[k], change):
                     continue

@@ -12,14 +12,12 @@ from seepage.data.spark.shards import (
     MAX_SHARD,
     Escaped,
     Lane,
-    LaneLayout,
     Piece,
     RowGroupSource,
     Shard,
     plan_shards,
     unpack,
 )
-from seepage.data.spark.tasks import CollectedNumbers
 from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import DomainError, TableError
 
@@ -27,7 +25,7 @@ from seepage.errors import DomainError, TableError
 def numbers(first, count):
     gathered = NumberSummary()
     gathered.add(np.arange(first, first + count), record_priorities(first, count))
-    return CollectedNumbers([gathered])
+    return gathered
 
 
 def raising(problem):
@@ -48,7 +46,7 @@ def test_results_are_merged_for_any_groups():
     rows = [task_row(shard, lambda shard=shard: numbers(10 * shard, 10)) for shard in range(7)]
 
     def finish(total):
-        return total.columns[0].distinct()[0].tolist()
+        return total.distinct()[0].tolist()
 
     groups = [
         batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in _merge_task(None)(part)
@@ -79,7 +77,7 @@ def test_a_jvm_that_dies_is_reported(needs_spark, problem):
 
 def test_errors_of_all_shards_raise_the_first():
     rows = [task_row(n, raising(TableError(f"shard {n}"))) for n in (8, 3, 5)]
-    [(number, problem)] = outcome(rows, lambda total: total.columns)
+    [(number, problem)] = outcome(rows, lambda total: total)
     assert (number, type(problem), str(problem)) == (3, TableError, "shard 3")
 
 
@@ -119,10 +117,12 @@ def test_an_error_message_of_spark_in_one_line(message, python, shown):
 
 
 def test_lanes_of_two_eight_and_sixteen_bits():
-    layout = LaneLayout(
-        ("t", "b", "s", "u"),
-        (Lane(0, 62, 2, True), Lane(1, 8, 8), Lane(2, 48, 16), Lane(0, 4, 2, True)),
-    )
+    layout = {
+        "t": Lane(0, 62, 2, True),
+        "b": Lane(1, 8, 8),
+        "s": Lane(2, 48, 16),
+        "u": Lane(0, 4, 2, True),
+    }
     words = {
         "w0": np.array([3 << 62 | 2 << 4, 2 << 62 | 3 << 4, 0], np.uint64).view(np.int64),
         "w1": np.array([2 << 8, 255 << 8, 0], np.int64),

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
+from seepage.data.domain import Domain
 from seepage.data.spark import tasks as spark_found
-from seepage.data.spark.tasks import find_values, partial_domain
+from seepage.data.spark.tasks import find_values, only_binned, partial_domain
 from seepage.data.table import sampling
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sampling import NumberSummary, record_priorities, share_of
@@ -82,9 +83,13 @@ def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing
     filled = [found for found in map(pickle.loads, parts) if found.rows]
     everywhere = all(found.columns[2].needs_edges for found in filled)
     assert known.counts is None
-    assert known.pending == ({} if everywhere else {2: 0.25})
-    if everywhere:
-        assert known.domain == sp.count_pairs(whole, missing=missing, few=20).domain
+    assert known.pending == ({} if everywhere else {whole.column_names[2]: 0.25})
+    if not everywhere:
+        late = only_binned(options, whole.column_names, known.pending)
+        found = joined(shards(whole, cuts, late), order)
+        known.attributes |= partial_domain(found, whole.column_names, late, 1.0).attributes
+    expected = sp.count_pairs(whole, missing=missing, few=20).domain
+    assert known.attributes == {attribute.name: attribute for attribute in expected}
 
 
 def test_numbers_of_all_shards_together_need_bins():
@@ -115,7 +120,7 @@ def test_too_many_cells_are_counted_later(monkeypatch):
     assert (found.counted, found.counts) == (False, None)
     known = partial_domain(found, whole.column_names, options, 1.0)
     assert known.counts is None
-    assert known.domain == sp.count_pairs(whole).domain
+    assert Domain(known.attributes.values()) == sp.count_pairs(whole).domain
 
 
 def test_no_record_is_left():
@@ -163,5 +168,8 @@ def test_numbers_missing_only_before_a_column_needs_bins_have_a_category():
     whole, options = pa.table({"n": pa.chunked_array([first, later])}), TableOptions()
     found = joined(shards(whole, [], options), 0)
     known = partial_domain(found, ["n"], options, 1.0)
-    assert known.pending == {0: 1.0}
-    assert known.missing == [True]
+    assert known.pending == {"n": 1.0}
+    late = only_binned(options, ["n"], known.pending)
+    known = partial_domain(joined(shards(whole, [], late), 0), ["n"], late, 1.0)
+    assert known.attributes["n"] == sp.count_pairs(whole).domain["n"]
+    assert known.attributes["n"].values[-1] == "(missing)"

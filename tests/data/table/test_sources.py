@@ -103,8 +103,7 @@ def test_damaged_and_truncated_files_name_themselves(tmp_path, ending):
     raises([good, bad], f"2.{ending} cannot be read as")
 
 
-@pytest.mark.parametrize("limit", [columnar.MAX_GROUP_BYTES, 1])
-def test_a_page_of_parquet_that_does_not_have_its_checksum(tmp_path, limit):
+def test_a_page_of_parquet_that_does_not_have_its_checksum(tmp_path):
     table = pa.table({"n": pa.array([7] * 500 + [9] * 500, pa.int8())})
     file = tmp_path / "x.parquet"
     for checksums in (True, False):
@@ -117,11 +116,11 @@ def test_a_page_of_parquet_that_does_not_have_its_checksum(tmp_path, limit):
             write_statistics=False,
         )
         content = file.read_bytes()
-        source = columnar.ColumnarSource(columnar.PARQUET, [file], max_group_bytes=limit)
+        source = columnar.ColumnarSource(columnar.PARQUET, [file])
         assert sum(batch.num_rows for batch in source.batches(["n"])) == 1000
         place = content.index(bytes([7, 0, 0, 0]) * 100)
         file.write_bytes(content[:place] + b"\x06" + content[place + 1 :])
-        source = columnar.ColumnarSource(columnar.PARQUET, [file], max_group_bytes=limit)
+        source = columnar.ColumnarSource(columnar.PARQUET, [file])
         if checksums:
             with pytest.raises(TableError, match=r"x.parquet cannot be read as Parquet: .*CRC"):
                 list(source.batches(["n"]))
@@ -237,22 +236,24 @@ def test_each_row_group_has_its_own_dictionary(tmp_path):
     assert labels(tmp_path / "x.parquet")["w"] == words
 
 
-def test_huge_row_groups_are_decoded_in_pieces_with_the_same_codes(tmp_path, monkeypatch):
+def test_a_large_row_group_is_decoded_in_batches(tmp_path):
     rng = np.random.default_rng(1)
     table = pa.table({"n": rng.integers(0, 9, 300_000), "w": rng.choice(["a", "b"], 300_000)})
     pyarrow.parquet.write_table(table, tmp_path / "x.parquet", row_group_size=300_000)
-    expected = final_codes(tmp_path / "x.parquet")
-    monkeypatch.setattr(columnar, "MAX_GROUP_BYTES", 1000)
+    batches = columnar.ColumnarSource(columnar.PARQUET, [tmp_path / "x.parquet"]).batches(["n"])
+    assert max(batch.num_rows for batch in batches) == columnar.BATCH_ROWS
     domain, codes = final_codes(tmp_path / "x.parquet")
+    expected = final_codes(table)
     assert domain == expected[0]
     for mine, theirs in zip(codes, expected[1], strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 
 def test_names_with_dots_and_blanks(tmp_path):
-    table = pa.table({"a.b": [1, 2], "c d": ["x", "y"]})
+    table = pa.table({"a.b": [1, 2], "c d": ["x", "y"], "a": [3, 4]})
     pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
-    assert labels(tmp_path / "x.parquet") == {"a.b": ["1", "2"], "c d": ["x", "y"]}
+    assert labels(tmp_path / "x.parquet") == {"a.b": ["1", "2"], "c d": ["x", "y"], "a": ["3", "4"]}
+    assert values(tmp_path / "x.parquet", columns=["a"]) == {"a": ("3", "4")}
 
 
 @pytest.mark.slow

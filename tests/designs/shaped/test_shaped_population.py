@@ -7,9 +7,10 @@ import pytest
 from scipy.optimize import minimize
 
 import seepage as sp
+from seepage.designs.shaped import shaped_population
 from seepage.designs.shaped.admissible_reports import RatioLimit
+from seepage.designs.shaped.shape_form import AnswerCounts, form_table
 from seepage.designs.shaped.shaped_population import (
-    CellCounts,
     CertifiedReports,
     certified_mechanism,
     kept_share,
@@ -80,6 +81,16 @@ def test_a_form_is_certified_too():
     assert table.nominal_variance < made.nominal_variance < 1.3 * table.nominal_variance
 
 
+@pytest.mark.parametrize("limits", [{}, {"country": 0.1}])
+def test_without_a_secret_only_the_budget_limits_reports(limits):
+    """An attribute of one value is no secret."""
+    domain = sp.Domain([*DOMAIN, sp.Attribute("country", ("here",))])
+    records = sp.Records(domain, [[job, 0, 0] for job in range(4)], [900, 700, 400, 300])
+    made = sp.shape(records, "job", limits=limits, epsilon=2.0)
+    assert made.realised() == dict.fromkeys(limits, 0.0)
+    assert 1.9 < made.realised("record")["job"] <= 2.0
+
+
 def test_values_without_records_may_have_any_distribution():
     counts = np.array([[400, 0], [300, 1], [200, 0], [100, 0]])
     made = sp.shape(sp.Records.from_joint(DOMAIN, counts), "job", limits={"sex": 0.1}, epsilon=2.0)
@@ -91,17 +102,17 @@ def test_values_without_records_may_have_any_distribution():
 def test_the_kept_share_is_the_largest_that_is_certified():
     records = sample(2_000, 1)
     made = sp.shape(records, "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
-    rest = {"sex": CellCounts(records.counts(["sex", "job"]), np.ones((2, 4), dtype=bool))}
+    rest = form_table(records, ["job"], ["sex"])
     reports = (made.channel() / (made.nominal @ made.channel())).T
     level = statement_level(rest, made.outputs + 1, 0.95)
     kept = kept_share(reports, rest, {"sex": 0.2}, level)
     for share, within in ((kept * 0.9999, True), (kept * 1.001, False)):
         mixed = (share * reports + 1 - share).T
         assert (population_leakages(mixed, rest, level)["sex"] <= 0.2) == within
-    certified = certified_mechanism(made, {"sex": 0.2}, rest, made.counts, 0.95)
+    certified = certified_mechanism(made, {"sex": 0.2}, records, records, 0.95)
     assert 0.199 < certified.realised()["sex"] <= 0.2
     with pytest.raises(sp.InputError, match=r"limits of sex cannot be certified.*2,000 records"):
-        certified_mechanism(made, {"sex": 0.0}, rest, made.counts, 0.95)
+        certified_mechanism(made, {"sex": 0.0}, records, records, 0.95)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +173,7 @@ def test_a_certificate_covers_every_distribution_within_the_radius():
     """The stated limit is the largest log-ratio of means over both families."""
     counts = np.array([[500, 300, 200, 0], [100, 200, 300, 400]])
     channel = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6], [0.3, 0.7]])
-    target = {"x": CellCounts(counts, np.ones((2, 4), dtype=bool))}
+    target = AnswerCounts(("z",), (4,), counts.sum(axis=0), {"x": counts})
     level = statement_level(target, 2, 0.95)
     assert level == pytest.approx(math.log(2 * 2 * 2 / 0.05))
     radius = (level + 0.5 * math.log(math.pi) + math.lgamma(1001) - math.lgamma(1000.5)) / 1000
@@ -175,18 +186,19 @@ def test_a_certificate_covers_every_distribution_within_the_radius():
     assert population_leakages(channel, target, level)["x"] == pytest.approx(worst, rel=1e-4)
 
 
-def test_certified_reports_are_certified_by_a_sample():
+def test_certified_reports_are_certified_by_a_sample(monkeypatch):
+    monkeypatch.setattr(shaped_population, "SAMPLE_RATIO", 1.0)
     counts = np.array([[500, 300, 200, 10], [100, 200, 300, 400]])
     frequencies = counts.sum(axis=0) / counts.sum()
-    target = CellCounts(counts, np.ones((2, 4), dtype=bool))
+    target = AnswerCounts(("z",), (4,), counts.sum(axis=0), {"x": counts})
     limits = [RatioLimit("x", counts, 0.5), RatioLimit("r", np.eye(4, dtype=int), 2.0)]
-    cone = CertifiedReports(limits, frequencies, [(target, 0.5)], 8.0, 1.0)
+    cone = CertifiedReports(limits, frequencies, target, {"x": 0.5}, 8.0)
     draws = np.random.default_rng(1)
     reports = [cone.best_report(draws.normal(size=4)) for _ in range(10)] + list(
         cone.initial_reports()
     )
     for report in reports:
         channel = np.column_stack([report, 10 - report]) / 10
-        leakages = population_leakages(channel, {"x": target}, 8.0)
+        leakages = population_leakages(channel, target, 8.0)
         assert leakages["x"] <= 0.5 + 1e-3
     assert max(np.ptp(report) for report in reports) > 0.3

@@ -50,6 +50,19 @@ Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Sequence[int]]
 """The codes of some rows, one array per column, and the columns' alphabet sizes."""
 
 
+def is_spark_frame(data: Any) -> bool:
+    """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not imported.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_spark_frame(pa.table({"a": [1, 2]}))
+    False
+    """
+    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
+    return ("pyspark.sql.dataframe", "DataFrame") in kinds
+
+
 class PairAccumulator:
     """Counts of every pair of columns, summed over batches of codes.
 

@@ -18,11 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seepage.data.counting.count import PairAccumulator
+from seepage.data.counting.count import PairAccumulator, is_spark_frame
 from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.spark import is_spark_frame
 from seepage.data.spark.jobs import (
     MAX_BYTES,
     Input,
@@ -37,14 +36,12 @@ from seepage.data.spark.tasks import (
     ShardCoding,
     ShardResult,
     accumulate_shard,
-    add_late_columns,
-    collect_shard,
     find_values,
+    only_binned,
     partial_domain,
     plan_coding,
     without_bins,
 )
-from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import IndexedRecords, first_records
 from seepage.data.table.sampling import share_of
@@ -236,7 +233,23 @@ def _find_domain(
     """Return the domain of a table, and its counts if the same job could count; else None."""
     if options.domain is not None:
         return options.domain, None
-    names, share, expected = table.names, share_of(table.rows), table.rows_per_core
+    known = _find_values(table, options, share_of(table.rows), count=count)
+    attributes, counts = known.attributes, known.counts
+    while known.pending and not known.without_bins:
+        late = only_binned(options, table.names, known.pending)
+        known = _find_values(table, late, max(known.pending.values()), count=False)
+        attributes |= known.attributes
+    if known.without_bins:
+        return _find_domain(table, without_bins(options, known.without_bins), count=count)
+    names = [choice.name for choice in options.choose(table.names)]
+    return Domain(attributes[name] for name in names), counts
+
+
+def _find_values(
+    table: Input, options: TableOptions, share: float, *, count: bool
+) -> PartialDomain:
+    """Return what one job finds: values, bin edges and counts."""
+    names, expected = table.names, table.rows_per_core
     known: PartialDomain = run(
         table,
         lambda source, first: find_values(
@@ -244,30 +257,7 @@ def _find_domain(
         ),
         lambda found: partial_domain(found, names, options, share),
     )
-    while known.pending and not known.without_bins:
-        known = _find_late_edges(table, options, known)
-    if known.without_bins:
-        choices = options.choose(names)
-        unbinned = without_bins(options, [choices[index].name for index in known.without_bins])
-        return _find_domain(table, unbinned, count=count)
-    return known.domain, known.counts
-
-
-def _find_late_edges(table: Input, options: TableOptions, known: PartialDomain) -> PartialDomain:
-    """Find the bin edges that the first job did not find.
-
-    These are of columns that exceed `few` numbers after the first batch or in all shards together
-    only, or whose sample was not full because many numbers are missing.
-    """
-    choices = options.choose(table.names)
-    indices, shares = list(known.pending), list(known.pending.values())
-    columns = [Column(choices[index], options, fields=False) for index in indices]
-    late: PartialDomain = run(
-        table,
-        lambda source, first: collect_shard(source, columns, first, shares),
-        lambda summaries: add_late_columns(known, indices, columns, summaries),
-    )
-    return late
+    return known
 
 
 def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> PairCounts:

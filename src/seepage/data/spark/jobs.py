@@ -89,8 +89,8 @@ class Input:
         """Exclude further columns of the DataFrame from packing."""
         assert self.frame is not None
         assert self.layout is not None
-        plain = [*self.layout.plain, *columns]
-        self.layout = plan_lanes(self.frame, self.layout.names, plain)
+        plain = [name for name, lane in self.layout.items() if isinstance(lane, str)]
+        self.layout = plan_lanes(self.frame, list(self.layout), [*plain, *columns])
 
     def map(self, work: TaskWork) -> "DataFrame":
         """Return a DataFrame with one row per task: the shard's number and its pickled result."""

@@ -10,7 +10,7 @@ Everything here but the planning runs on executors, which need this package only
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -61,56 +61,50 @@ class Escaped(Exception):  # noqa: N818
 
 
 class Lane(NamedTuple):
-    """Word, first bit and width of a column's lane; word -1 for a column that is not packed."""
+    """Word, first bit and width of a column's lane."""
 
     word: int
-    shift: int = 0
-    width: int = 0
+    shift: int
+    width: int
     truth: bool = False
 
 
-class LaneLayout(NamedTuple):
-    """The lane of each column of a packed DataFrame."""
-
-    names: tuple[str, ...]
-    lanes: tuple[Lane, ...]
-
-    @property
-    def plain(self) -> list[str]:
-        """The columns that are not packed."""
-        return [name for name, lane in zip(self.names, self.lanes, strict=True) if lane.word < 0]
+LaneLayout: TypeAlias = dict[str, Lane | str]
+"""The lane of each column of a packed DataFrame; its name there if it is not packed."""
 
 
 def plan_lanes(frame: "DataFrame", columns: Sequence[str], plain: Sequence[str] = ()) -> LaneLayout:
     """Return the lane of each column; those in `plain` are not packed."""
     kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
-    lanes: dict[str, Lane] = {}
+    indices = {name: index for index, name in enumerate(frame.columns)}
+    layout: LaneLayout = {name: f"c{indices[name]}" for name in columns}
     first_word = 0
     for width in (2, 8, 16):
         packed = [name for name in columns if WIDTHS.get(kinds[name]) == width]
         packed = [name for name in packed if name not in plain]
         for index, name in enumerate(packed):
             word, lane = divmod(index, WORD // width)
-            lanes[name] = Lane(first_word + word, lane * width, width, kinds[name] == "boolean")
+            layout[name] = Lane(first_word + word, lane * width, width, kinds[name] == "boolean")
         first_word += -(-len(packed) * width // WORD)
-    return LaneLayout(tuple(columns), tuple(lanes.get(name, Lane(-1)) for name in columns))
+    return layout
 
 
 def pack(frame: "DataFrame", layout: LaneLayout) -> "DataFrame":
-    """Return a DataFrame of the words `w0`, `w1`, ..., and the plain columns as `p0`, `p1`, ...
+    """Return a DataFrame of the words `w0`, `w1`, ..., and of the columns that are not packed.
 
     Columns are referred to by index, since Spark does not distinguish `A` from `a`; and in SQL,
     which is one call to Java, where column expressions need several each.
     """
-    indices = {name: index for index, name in enumerate(frame.columns)}
+    by_index = [f"c{index}" for index in range(len(frame.columns))]
     words: dict[int, list[str]] = {}
-    for name, lane in zip(layout.names, layout.lanes, strict=True):
-        if lane.word >= 0:
-            part = f"shiftleft({_in_lane(f'c{indices[name]}', lane)}, {lane.shift})"
+    for column, name in zip(by_index, frame.columns, strict=True):
+        lane = layout.get(name)
+        if isinstance(lane, Lane):
+            part = f"shiftleft({_in_lane(column, lane)}, {lane.shift})"
             words.setdefault(lane.word, []).append(part)
     packed = [f"{' | '.join(parts)} AS w{word}" for word, parts in sorted(words.items())]
-    plain = [f"c{indices[name]} AS p{i}" for i, name in enumerate(layout.plain)]
-    return frame.toDF(*(f"c{index}" for index in indices.values())).selectExpr(*packed, *plain)
+    plain = [column for column in layout.values() if isinstance(column, str)]
+    return frame.toDF(*by_index).selectExpr(*packed, *plain)
 
 
 def _in_lane(column: str, lane: Lane) -> str:
@@ -127,28 +121,21 @@ def unpack(
     received: Sequence[pa.RecordBatch], layout: LaneLayout, columns: Sequence[str]
 ) -> pa.RecordBatch:
     """Return some columns of packed batches, unpacked; numbers that escaped raise `Escaped`."""
-    table = pa.Table.from_batches(received)
-    packed = {name: _one_chunk(table.column(name)) for name in table.column_names}
-    lanes = dict(zip(layout.names, layout.lanes, strict=True))
-    plain = {name: f"p{index}" for index, name in enumerate(layout.plain)}
+    (packed,) = pa.Table.from_batches(received).combine_chunks().to_batches()
     arrays = {}
     escaped = []
     for name in columns:
-        if name in plain:
-            arrays[name] = packed[plain[name]]
+        lane = layout[name]
+        if isinstance(lane, str):
+            arrays[name] = packed.column(lane)
             continue
-        lane = lanes[name]
-        bits = _lane_bits(packed[f"w{lane.word}"], lane)
+        bits = _lane_bits(packed.column(f"w{lane.word}"), lane)
         if (bits == 1).any():
             escaped.append(name)
         arrays[name] = _values(bits, lane)
     if escaped:
         raise Escaped(escaped)
     return pa.RecordBatch.from_pydict(arrays)
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 def _lane_bits(words: pa.Array, lane: Lane) -> NDArray[Any]:
@@ -184,19 +171,14 @@ class Shard(NamedTuple):
 
 
 def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
-    """Split Parquet files at row groups into shards of about equally many records.
-
-    All files must have the same columns; otherwise a TableError shows both schemas.  A file that
-    cannot be read raises a TableError with its name.
-    """
-    source = ColumnarSource(PARQUET, files)
-    rows = source.rows_total or 0
-    size = min(max(1, -(-rows // (cores * TASKS_PER_CORE))), MAX_SHARD)
+    """Split Parquet files at row groups into shards of about equally many records."""
+    counted = [_records_of_groups(file) for file in files]
+    size = min(max(1, -(-sum(map(sum, counted)) // (cores * TASKS_PER_CORE))), MAX_SHARD)
     shards: list[Shard] = []
     pieces: dict[int, Piece] = {}
     first = before = 0
     for number, file in enumerate(files):
-        for group, records in enumerate(_records_of_groups(file)):
+        for group, records in enumerate(counted[number]):
             if before > first and before - first + records / 2 > size:
                 shards.append(Shard(tuple(pieces.values()), first))
                 pieces, first = {}, before
@@ -254,7 +236,7 @@ class PartitionSource:
             if rows >= BLOCK_ROWS:
                 yield unpack(buffer, self._layout, columns)
                 buffer, rows = [], 0
-        if buffer:
+        if rows:
             yield unpack(buffer, self._layout, columns)
 
 

@@ -5,7 +5,7 @@ counts if no column needs bins and the tables are small; `partial_domain` derive
 the results of all shards.  Then tasks code their records in it, and count or gather them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.recoding import merge_pairs, widened
 from seepage.data.table.bins import Edges, binned_attribute
-from seepage.data.table.column import Column, collect_numbers
+from seepage.data.table.column import Column
 from seepage.data.table.labels import FoundAlphabet, ManyNumbers
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.persons import RecordChoice
@@ -135,27 +135,13 @@ class FoundTable:
 
 
 @dataclass
-class CollectedNumbers:
-    """Summaries of the numbers of some columns, for their bin edges."""
-
-    columns: list[NumberSummary]
-
-    def merge(self, other: "CollectedNumbers") -> None:
-        """Add the numbers of other shards."""
-        for mine, theirs in zip(self.columns, other.columns, strict=True):
-            mine.merge(theirs)
-
-
-@dataclass
 class PartialDomain:
     """The attributes that follow from the values of all shards, and the columns still open.
 
     Parameters
     ----------
     attributes
-        The attribute of each known column, by column index.
-    missing
-        For each column, whether it needs a category of missing values.
+        The attribute of each known column, by its name in the domain.
     pending
         For each column whose bin edges are unknown, the share of priorities to sample for them.
     without_bins
@@ -164,29 +150,10 @@ class PartialDomain:
         The counts; None if the records must be counted again, in the domain.
     """
 
-    attributes: dict[int, Attribute] = field(default_factory=dict)
-    missing: list[bool] = field(default_factory=list)
-    pending: dict[int, float] = field(default_factory=dict)
-    without_bins: list[int] = field(default_factory=list)
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+    pending: dict[str, float] = field(default_factory=dict)
+    without_bins: list[str] = field(default_factory=list)
     counts: PairCounts | None = None
-
-    @property
-    def domain(self) -> Domain:
-        """The domain, once all columns are known."""
-        return Domain(self.attributes[index] for index in sorted(self.attributes))
-
-    def add_binned(self, index: int, column: Column, summary: NumberSummary) -> None:
-        """Add the attribute of a column by the bin edges of its summary, if these are known."""
-        self.pending.pop(index, None)
-        if not summary.complete:
-            self.pending[index] = summary.wider_share
-            return
-        edges = column.edges_of(summary)
-        if edges:
-            missing = self.missing[index]
-            self.attributes[index] = binned_attribute(column.name, edges, missing=missing)
-        else:
-            self.without_bins.append(index)
 
 
 def without_bins(options: TableOptions, names: Sequence[str]) -> TableOptions:
@@ -195,45 +162,43 @@ def without_bins(options: TableOptions, names: Sequence[str]) -> TableOptions:
     return replace(options, bins={**given, **dict.fromkeys(names, "none")})
 
 
+def only_binned(options: TableOptions, names: Sequence[str], binned: Iterable[str]) -> TableOptions:
+    """Return the options of a table with these `names` for some columns alone, all binned."""
+    sources = {choice.name: choice.source for choice in options.choose(names)}
+    bins: Any = {name: options.rule(name) for name in binned}
+    return replace(options, columns=[sources[name] for name in bins], drop=(), bins=bins)
+
+
 def partial_domain(
     found: FoundTable, names: Sequence[str], options: TableOptions, share: float
 ) -> PartialDomain:
     """Return the attributes that follow from the values found in all shards.
 
     `names` are all columns of the table, `share` the share of priorities to sample for the bin
-    edges of columns that were not summarised.
+    edges of columns that were not summarised: those that exceed `few` numbers after the first
+    batch, or in all shards together only.
     """
     columns = [Column(choice, options, fields=False) for choice in options.choose(names)]
     check_records(found.rows, found.kept)
     known = PartialDomain()
-    for index, (column, part) in enumerate(zip(columns, found.columns, strict=True)):
-        missing = part.missing and not options.dropping
-        known.missing.append(missing)
-        if not column.edges and part.needs_edges:
-            column.use_given_edges()
-        if column.edges:
-            edges = column.edges
-            known.attributes[index] = binned_attribute(column.name, edges, missing=missing)
-        elif part.alphabet is not None:
-            known.attributes[index] = part.alphabet.attribute(part.seen)[0]
-        elif part.summary is not None:
-            known.add_binned(index, column, part.summary)
+    for column, part in zip(columns, found.columns, strict=True):
+        if part.alphabet is not None:
+            known.attributes[column.name] = part.alphabet.attribute(part.seen)[0]
+            continue
+        edges = column.given_edges
+        if not edges:
+            if part.summary is None or not part.summary.complete:
+                wider = share if part.summary is None else part.summary.wider_share
+                known.pending[column.name] = wider
+                continue
+            edges = column.edges_of(part.summary)
+        if edges:
+            missing = part.missing and not options.dropping
+            known.attributes[column.name] = binned_attribute(column.name, edges, missing=missing)
         else:
-            known.pending[index] = share
+            known.without_bins.append(column.name)
     if found.counted and found.counts is not None:
-        known.counts = widened(found.counts, known.domain)
-    return known
-
-
-def add_late_columns(
-    known: PartialDomain,
-    indices: Sequence[int],
-    columns: Sequence[Column],
-    numbers: CollectedNumbers,
-) -> PartialDomain:
-    """Add further columns, by summaries collected in a later job; return `known`."""
-    for index, column, summary in zip(indices, columns, numbers.columns, strict=True):
-        known.add_binned(index, column, summary)
+        known.counts = widened(found.counts, Domain(known.attributes.values()))
     return known
 
 
@@ -284,14 +249,6 @@ def _found_column(scan: TableScan, index: int) -> FoundColumn:
         return FoundColumn(missing, needs_edges=True, summary=scan.summaries.get(index))
     alphabet = column.alphabet if isinstance(column.alphabet, FoundAlphabet) else None
     return FoundColumn(missing, alphabet=alphabet, seen=scan.seen(index))
-
-
-def collect_shard(
-    source: Source, columns: Sequence[Column], first: int, shares: Sequence[float]
-) -> CollectedNumbers:
-    """Return summaries of the numbers of some columns of a shard, for their bin edges."""
-    summaries = collect_numbers(source, columns, first, shares)
-    return CollectedNumbers([summary for summary in summaries if summary is not None])
 
 
 ShardCoding: TypeAlias = tuple[list[Column], TableOptions]

@@ -1,21 +1,56 @@
-"""`BinCoder`: columns of numbers to the codes of their bins."""
+"""Columns of numbers, or of fields of text files: as arrays without loss, and as codes of bins."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, Attribute
-from seepage.data.table.arrow_numbers import code_type, numbers_of
 from seepage.data.table.bins import binned_attribute
-from seepage.data.table.labels import OutsideDomain
+from seepage.data.table.coders import cast_or_none, exact_numbers, is_number_type, present
+from seepage.data.table.labels import (
+    EXACT,
+    Number,
+    OutsideDomain,
+    code_type,
+    field_key,
+    is_number,
+    key_label,
+    number_label,
+)
 
 FEW_EDGES = 100
 """Maximum number of edges for which comparing with each is faster than a binary search."""
+
+
+class NotANumber(Exception):  # noqa: N818
+    """A field of a text file that is not a number.
+
+    Attributes
+    ----------
+    position
+        Its index in the batch.
+    word
+        The field's text.
+    """
+
+    def __init__(self, position: int, word: str) -> None:
+        super().__init__(position, word)
+        self.position = position
+        self.word = word
+
+
+class Numbers(NamedTuple):
+    """The numbers of a batch, undefined where `missing` is true; None if none is missing."""
+
+    values: NDArray[Any]
+    missing: Booleans | None
 
 
 @dataclass(eq=False)
@@ -144,3 +179,104 @@ def _comparable(edge: float, kind: np.dtype[Any], *, up: bool = True) -> Any:
     if not math.isfinite(edge):
         return edge
     return math.ceil(edge) if up else math.floor(edge)
+
+
+def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
+    """Return the numbers of a numeric array, or of the fields of a text file.
+
+    Nulls, NaN and numbers among the `markers` are missing.  A field that is not a number raises
+    `NotANumber`.
+    """
+    marked = [key for key in map(field_key, markers) if is_number(key)]
+    if pa.types.is_decimal(array.type):
+        numeric, marked = _plain_numbers(_unmarked(array, marked)), []
+    elif is_number_type(array.type):
+        numeric = _plain_numbers(array)
+    elif any(isinstance(key, Decimal) or abs(key) >= EXACT for key in marked):
+        numeric, marked = _parsed_one_by_one(array, markers), []
+    else:
+        numeric = _parsed(array, markers)
+    missing = None
+    if numeric.null_count:
+        missing = ~present(numeric)
+        numeric = numeric.fill_null(0)
+    values = numeric.to_numpy(zero_copy_only=True)
+    for mask in _missing_masks(values, marked):
+        missing = mask if missing is None else missing | mask
+    return Numbers(values, missing)
+
+
+def _plain_numbers(array: pa.Array) -> pa.Array:
+    """Return numbers in a type of NumPy: decimals that are not integers as the nearest floats."""
+    numbers = exact_numbers(array)
+    if not pa.types.is_decimal(numbers.type):
+        return numbers
+    whole = cast_or_none(numbers, pa.uint64()) if numbers.type.scale <= 0 else None
+    # through strings: Arrow's direct cast of decimals to floats is wrong by one ulp in 1 of 7 cases
+    return numbers.cast(pa.string()).cast(pa.float64()) if whole is None else whole
+
+
+def _unmarked(decimals: pa.Array, marked: list[Number]) -> pa.Array:
+    """Return decimals with the marked numbers replaced by null."""
+    for key in marked:
+        try:
+            marker = pa.scalar(Decimal(number_label(key)), decimals.type)
+        except pa.ArrowInvalid:
+            continue  # the type cannot represent the marker
+        decimals = pc.if_else(pc.equal(decimals, marker), pa.scalar(None, decimals.type), decimals)
+    return decimals
+
+
+def _missing_masks(values: NDArray[Any], marked: list[Number]) -> list[Booleans]:
+    """Return one nonempty mask for NaN and for each marked number that occurs."""
+    masks = []
+    if values.dtype.kind == "f" and len(values) and np.isnan(values.max()):
+        masks.append(np.isnan(values))
+    for key in marked:
+        if isinstance(key, float) or (isinstance(key, int) and values.dtype.kind != "f"):
+            masks.append(values == key)
+        elif isinstance(key, int) and float(key) == key:
+            masks.append(values == np.float64(key))
+    return [mask for mask in masks if mask.any()]
+
+
+def _parsed(fields: pa.Array, markers: frozenset[str]) -> pa.Array:
+    """Return fields as the numbers of `field_key`: floats, integers from 2^53 on as integers."""
+    trimmed = pc.utf8_trim_whitespace(fields)
+    numeric = cast_or_none(trimmed, pa.float64())
+    if numeric is None:
+        return _parsed_one_by_one(fields, markers)
+    if numeric.null_count == len(numeric):
+        return numeric
+    if pc.any(pc.is_nan(numeric)).as_py():
+        return _parsed_one_by_one(fields, markers)
+    if pc.max(pc.abs(numeric)).as_py() < EXACT:
+        return numeric
+    integers = (cast_or_none(trimmed, kind) for kind in (pa.int64(), pa.uint64()))
+    return next((array for array in integers if array is not None), numeric)
+
+
+def _parsed_one_by_one(fields: pa.Array, markers: frozenset[str]) -> pa.Array:
+    """Return fields as numbers, each distinct field parsed by `field_key`."""
+    encoded = fields.dictionary_encode()
+    keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
+    keys = [None if key is None or key_label(key) in markers else key for key in keys]
+    words = [entry for entry, key in enumerate(keys) if isinstance(key, str)]
+    if words:
+        entries = encoded.indices.fill_null(-1).to_numpy()
+        position = int(np.argmax(np.isin(entries, words)))
+        raise NotANumber(position, str(keys[entries[position]]))
+    return pc.take(_narrowest([key for key in keys if not isinstance(key, str)]), encoded.indices)
+
+
+def _narrowest(numbers: list[Number | None]) -> pa.Array:
+    """Return numbers as floats; if all are integers and some reach 2^53, as int64 or uint64."""
+    integers = [number for number in numbers if isinstance(number, int)]
+    if (
+        len(integers) == len(numbers) - numbers.count(None)
+        and max(map(abs, integers), default=0) >= EXACT
+    ):
+        for kind in (np.int64, np.uint64):
+            if np.iinfo(kind).min <= min(integers) and max(integers) <= np.iinfo(kind).max:
+                return pa.array(numbers, pa.from_numpy_dtype(kind))
+    return pa.array([None if number is None else float(number) for number in numbers], pa.float64())

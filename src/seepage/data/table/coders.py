@@ -12,17 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from seepage._numerics import Codes, Integers
-from seepage.data.table.arrow_numbers import (
-    code_type,
-    exact_numbers,
-    is_number_type,
-    present,
-)
+from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.table.labels import (
     Alphabet,
     Key,
     OutsideDomain,
+    code_type,
     datetime_label,
     field_key,
     single_number,
@@ -247,6 +242,51 @@ def _as_integers(values: NDArray[Any]) -> NDArray[Any] | None:
         return None
     integers = values.astype(np.int32)
     return integers if np.array_equal(integers, values) else None
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is numeric; booleans are not."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def exact_numbers(array: pa.Array) -> pa.Array:
+    """Return numbers, unchanged in value, in a type that coders accept.
+
+    Booleans become 0 and 1, half-precision floats single, and decimals of scale 0 int64 if they
+    fit.  Other decimals stay decimals: as floats, different ones could become equal.
+    """
+    if pa.types.is_boolean(array.type):
+        return array.cast(pa.uint8()) if array.null_count else pa.array(bits(array))
+    if pa.types.is_float16(array.type):
+        return array.cast(pa.float32())
+    if not pa.types.is_decimal(array.type):
+        return array
+    if array.type.bit_width < 128:
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    whole = cast_or_none(array, pa.int64()) if array.type.scale <= 0 else None
+    return array if whole is None else whole
+
+
+def cast_or_none(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Return an array cast to another type, None if that cannot represent all its numbers."""
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def bits(array: pa.Array) -> NDArray[np.uint8]:
+    """Return an Arrow boolean array without nulls as uint8 zeros and ones."""
+    start = array.offset % 8
+    packed = np.frombuffer(array.buffers()[1], np.uint8, offset=array.offset // 8)
+    return np.unpackbits(packed, count=start + len(array), bitorder="little")[start:]
+
+
+def present(array: pa.Array) -> Booleans:
+    """Return which entries of an Arrow array are not null."""
+    return bits(pc.is_valid(array)).view(np.bool_)
 
 
 def unpacked(array: pa.Array) -> pa.Array:

@@ -7,21 +7,16 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._numerics import Booleans, Codes
-from seepage.data.table.arrow_numbers import (
-    NotANumber,
-    code_type,
-    is_number_type,
-    numbers_of,
-)
-from seepage.data.table.bin_coder import BinCoder
+from seepage.data.table.bin_coder import BinCoder, NotANumber, numbers_of
 from seepage.data.table.bins import Edges, NoBins
-from seepage.data.table.coders import CategoryCoder, category_coder, unpacked
+from seepage.data.table.coders import CategoryCoder, category_coder, is_number_type, unpacked
 from seepage.data.table.labels import (
     Alphabet,
     FoundAlphabet,
     GivenAlphabet,
     ManyNumbers,
     OutsideDomain,
+    code_type,
     marker_labels,
     number_label,
 )
@@ -212,30 +207,14 @@ class Column:
         )
 
 
-def collect_numbers(
-    source: Source, columns: Sequence[Column], first: int = 0, shares: Sequence[float] = ()
-) -> list[NumberSummary | None]:
-    """Return a summary of the numbers of each column of a table or shard, for their bin edges.
+def collect_numbers(source: Source, columns: Sequence[Column]) -> list[NumberSummary | None]:
+    """Return a summary of the numbers of each column of a table, for their bin edges.
 
-    Parameters
-    ----------
-    source, columns
-        The records and the columns; only these columns are read, once.
-    first
-        The number of records of the table before the source.
-    shares
-        For each column, the share of priorities whose records are sampled; all by default.
-
-    Returns
-    -------
-    list
-        One summary per column; None for a column of a text file with fields that are not numbers,
-        whose values stay categories.
+    Only these columns are read, once.  The summary is None for a column of a text file with fields
+    that are not numbers, whose values stay categories.
     """
-    summaries: list[NumberSummary | None] = [
-        NumberSummary(share) for share in shares or [1.0] * len(columns)
-    ]
-    before = first
+    summaries: list[NumberSummary | None] = [NumberSummary() for _ in columns]
+    before = 0
     for batch in source.batches([column.source for column in columns]):
         priorities = record_priorities(before, batch.num_rows)
         for index, column in enumerate(columns):

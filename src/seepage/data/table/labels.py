@@ -214,6 +214,11 @@ class OutsideDomain(Exception):  # noqa: N818
         self.missing = missing
 
 
+def code_type(size: int) -> type[np.unsignedinteger[Any]]:
+    """Return the dtype of codes: uint8 for fewer than 256 values, else uint16."""
+    return np.uint8 if size < 256 else np.uint16
+
+
 def marker_labels(markers: Iterable[str]) -> frozenset[str]:
     """Return the labels that mean missing, from the fields that `missing_markers` lists."""
     return frozenset({MISSING, *(key_label(field_key(marker)) for marker in markers)})

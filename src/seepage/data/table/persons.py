@@ -15,8 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
-from seepage.data.table.arrow_numbers import present
-from seepage.data.table.coders import unpacked
+from seepage.data.table.coders import present, unpacked
 from seepage.data.table.column import Column
 from seepage.data.table.labels import field_key
 from seepage.data.table.options import TableOptions

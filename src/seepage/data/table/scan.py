@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
+from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import TableError
@@ -299,8 +300,6 @@ class TableScan:
         self, index: int, codes: Codes, kept: Booleans | None, first: int, size: int
     ) -> Codes:
         """Return the codes of a column in the kept records, and mark them as seen."""
-        from seepage.data.table.arrow_numbers import code_type
-
         column, seen = self.columns[index], self._seen[index]
         column.check_inside(codes, kept, first)
         if kept is not None:

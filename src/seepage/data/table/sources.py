@@ -1,7 +1,7 @@
 """Frames, files, folders and globs as sources of Arrow batches that can be read repeatedly.
 
-Parquet and Feather files are decoded in the background, column by column; frames are converted by
-Narwhals (pandas, Polars, PyArrow, ...); text files are in `text_files`.
+Parquet and Feather files are decoded column by column; frames are converted by Narwhals (pandas,
+Polars, PyArrow, ...); text files are in `text_files`.
 """
 
 import csv
@@ -42,16 +42,10 @@ OTHER_SUFFIXES = frozenset(
 BATCH_ROWS = 2**17
 
 READAHEAD = 4
-"""Batches decoded ahead of the reader."""
-
-CELL_BYTES = 8
-"""Estimated memory of a decoded cell."""
+"""Batches of Feather files decoded ahead of the reader."""
 
 MAX_SHOWN_COLUMNS = 20
 """Maximum number of columns in a message about two schemas."""
-
-MAX_GROUP_BYTES = 2**29
-"""Larger row groups, at `CELL_BYTES` per cell, are decoded batch by batch: slower, less memory."""
 
 CONVERSION_ERRORS = (TypeError, ValueError, OverflowError)
 """Exceptions of conversions to Arrow in addition to Arrow's own."""
@@ -161,9 +155,10 @@ def read_errors(file: Path, kind: str) -> Iterator[None]:
 class ColumnarSource:
     """Parquet or Feather files with one schema.
 
-    Strings in Parquet are read dictionary-encoded, as they are stored.  Page checksums are verified
-    if a file has them.  Feather has none: each batch is validated, since wrong offsets or indices
-    would read out of bounds.
+    Row groups are decoded batch by batch, so memory does not grow with their size.  Strings in
+    Parquet are read dictionary-encoded, as they are stored.  Page checksums are verified if a file
+    has them.  Feather has none: each batch is validated, since wrong offsets or indices would read
+    out of bounds.
 
     Parameters
     ----------
@@ -173,8 +168,6 @@ class ColumnarSource:
         The files, in the order of their records.
     groups
         The row groups to read of each Parquet file; all by default.
-    max_group_bytes
-        Larger row groups of Parquet are decoded batch by batch; `MAX_GROUP_BYTES` by default.
     """
 
     fields = False
@@ -184,16 +177,12 @@ class ColumnarSource:
         kind: str,
         files: Sequence[Path],
         *,
-        groups: Sequence[Sequence[int] | None] | None = None,
-        max_group_bytes: int | None = None,
+        groups: Sequence[Sequence[int]] | None = None,
     ) -> None:
         self._kind = kind
-        self._max_group_bytes = MAX_GROUP_BYTES if max_group_bytes is None else max_group_bytes
-        self._groups = groups or [None] * len(files)
         self._files = files
-        plain = ds.ParquetFileFormat() if kind == PARQUET else ds.IpcFileFormat()
-        self._schema = self._common_schema(plain)
-        self._format = _parquet_format(self._schema) if kind == PARQUET else plain
+        self._groups: Sequence[Sequence[int] | None] = groups or [None] * len(files)
+        self._schema = self._common_schema()
         self.names = tuple(self._schema.names)
 
     @cached_property
@@ -208,33 +197,32 @@ class ColumnarSource:
                 yield from self._read(file, groups, list(columns))
 
     def _read(
-        self, file: Path, chosen: Sequence[int] | None, columns: list[str]
+        self, file: Path, groups: Sequence[int] | None, columns: list[str]
     ) -> Iterator[pa.RecordBatch]:
-        """Return the batches of one file; large row groups are not decoded at once."""
-        fragment = _fragment(self._format, file, chosen)
+        """Return the batches of one file.
+
+        Parquet without `pre_buffer`, which would keep all bytes read in memory until the end of the
+        file.
+        """
         if self._kind == PARQUET:
-            groups = {group.id: group.num_rows for group in fragment.row_groups}
-            largest = max(groups.values(), default=0) * len(columns) * CELL_BYTES
-            if largest > self._max_group_bytes:
-                strings = list(self._format.read_options.dictionary_columns)
-                parquet = ParquetFile(
-                    file, read_dictionary=strings, pre_buffer=False, page_checksum_verification=True
-                )
-                row_groups = list(groups)
-                yield from parquet.iter_batches(BATCH_ROWS, row_groups=row_groups, columns=columns)
-                return
-        for batch in fragment.to_batches(
-            columns=columns, batch_size=BATCH_ROWS, batch_readahead=READAHEAD, fragment_readahead=1
+            string_types = pa.string(), pa.large_string(), pa.string_view()
+            strings = [column.name for column in self._schema if column.type in string_types]
+            with ParquetFile(
+                file, read_dictionary=strings, pre_buffer=False, page_checksum_verification=True
+            ) as parquet:
+                yield from parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns)
+            return
+        for batch in self._fragment(file).to_batches(
+            columns=columns, batch_size=BATCH_ROWS, batch_readahead=READAHEAD
         ):
-            if self._kind == FEATHER:
-                batch.validate(full=True)
+            batch.validate(full=True)
             yield batch
 
-    def _common_schema(self, plain: "ds.FileFormat") -> pa.Schema:
+    def _common_schema(self) -> pa.Schema:
         first = None
         for file in self._files:
             with read_errors(file, self._kind):
-                schema = _fragment(plain, file).physical_schema
+                schema = self._fragment(file).physical_schema
                 first = schema if first is None else first
                 difference = _difference(first, schema)
             if difference:
@@ -245,29 +233,11 @@ class ColumnarSource:
 
     def _rows(self, file: Path) -> int:
         with read_errors(file, self._kind):
-            return int(_fragment(self._format, file).count_rows())
+            return int(self._fragment(file).count_rows())
 
-
-def _fragment(
-    form: "ds.FileFormat", file: Path, groups: Sequence[int] | None = None
-) -> "ds.Fragment":
-    chosen = {} if groups is None else {"row_groups": list(groups)}
-    return form.make_fragment(str(file.absolute()), filesystem=LocalFileSystem(), **chosen)
-
-
-def _parquet_format(schema: pa.Schema) -> "ds.ParquetFileFormat":
-    """Return the Parquet format that dictionary-encodes strings and verifies page checksums.
-
-    Without `pre_buffer`, which would keep all bytes read in memory until the end of the file.
-    """
-    string_types = pa.string(), pa.large_string(), pa.string_view()
-    strings = [column.name for column in schema if column.type in string_types]
-    return ds.ParquetFileFormat(
-        read_options=ds.ParquetReadOptions(dictionary_columns=strings),
-        default_fragment_scan_options=ds.ParquetFragmentScanOptions(
-            pre_buffer=False, page_checksum_verification=True
-        ),
-    )
+    def _fragment(self, file: Path) -> "ds.Fragment":
+        form = ds.ParquetFileFormat() if self._kind == PARQUET else ds.IpcFileFormat()
+        return form.make_fragment(str(file.absolute()), filesystem=LocalFileSystem())
 
 
 def _difference(first: pa.Schema, other: pa.Schema) -> str:

@@ -1,4 +1,4 @@
-"""A-optimal designs: the precision of a form, and the best shares of people over forms.
+"""A-optimal designs: the best shares of people over forms.
 
 A quantity is an attribute's frequencies, or the joint distribution of two attributes that are
 asked together.  v_j(f) is the variance of the unbiased estimate of quantity j from one report of
@@ -9,21 +9,19 @@ is 1 / (n P_j), and the objective
 
     phi(pi) = sum_j w_j / P_j
 
-is convex: an A-optimal design [Silvey, Titterington and Torsney 1978; theory-forms].
+is convex: an A-optimal design [Silvey, Titterington and Torsney 1978; theory-forms].  `FormPool` is
+the restricted master problem of column generation: the best shares over the forms found so far.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.data.records import Records
-from seepage.mechanisms import mechanism, registered
-
-GRID_SIZE = 1024
-"""Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
+from seepage.designs.forms.form_problem import FittedForm, FormProblem
 
 UPDATES_PER_PRUNING = 400
 """Multiplicative updates between two removals of forms whose shares have converged to 0."""
@@ -31,132 +29,8 @@ UPDATES_PER_PRUNING = 400
 ZERO_SHARE = 1e-12
 """A share below this counts as 0 if its form has a negative reduced gain, so that it decreases."""
 
-
-def grr_terms(k: int, epsilon: float) -> tuple[float, float]:
-    """Return (alpha, beta) with E[a_u^2 given x] = alpha + beta [x = u].
-
-    a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR report y, so
-    alpha = q (1 - q) / (p - q)^2 and beta = (1 - 2 q) / (p - q); infinite at budget 0.
-    """
-    if epsilon <= 0:
-        return math.inf, math.inf
-    growth = math.exp(-epsilon)
-    rest = 1 + (k - 1) * growth
-    q, gap = growth / rest, -math.expm1(-epsilon) / rest
-    return q * (1 - q) / gap / gap, (1 - 2 * q) / gap
-
-
-class Precisions:
-    """Precision 1 / v of each quantity from one report of a form of GRR reports.
-
-    Parameters
-    ----------
-    records
-        The records, for the frequencies.
-    joint
-        Pairs of attributes, by index, whose joint distribution is to be estimated.
-
-    Notes
-    -----
-    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for two
-    v = (k alpha + beta)(k' alpha' + beta') - sum f^2 over pairs of values, since the two reports
-    are independent given the two answers.  An attribute with one value has v = 0; its precision
-    is set to 0, as there is nothing to estimate.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute("a", ("0", "1"))])
-    >>> people = sp.Records(domain, [[0], [1]])
-    >>> noise = sp.GRR(2, 1.0).variance(1, [0.5, 0.5]).sum()
-    >>> float(round(1 / Precisions(people).single(0, 1.0) - noise, 12))
-    0.5
-    """
-
-    def __init__(self, records: Records, joint: Sequence[tuple[int, int]] = ()) -> None:
-        self.sizes = records.domain.sizes
-        number = max(records.records, 1)
-        count = len(self.sizes)
-        self.frequencies = [records.marginal(j) / number for j in range(count)]
-        self.squares = [float((f**2).sum()) for f in self.frequencies]
-        self.joint = tuple(joint)
-        self._mechanisms: dict[tuple[str, int, float], Any] = {}
-        self._joint_squares = [
-            float(((records.counts([i, j]) / number) ** 2).sum()) for i, j in self.joint
-        ]
-
-    @property
-    def count(self) -> int:
-        """The number of quantities: attributes, then pairs."""
-        return len(self.sizes) + len(self.joint)
-
-    def _second_moment(self, j: int, epsilon: float) -> float:
-        """Return k alpha + beta: the expected sum of squares of one report's estimate."""
-        alpha, beta = grr_terms(self.sizes[j], epsilon)
-        return self.sizes[j] * alpha + beta
-
-    def single(self, j: int, epsilon: float) -> float:
-        """Return the precision of attribute j from one report with this budget."""
-        if epsilon <= 0 or self.sizes[j] == 1:
-            return 0.0
-        return 1 / (self._second_moment(j, epsilon) - self.squares[j])
-
-    def mechanism(self, name: str, size: int, epsilon: float) -> Any:
-        """Return a mechanism, cached by name, alphabet size and budget."""
-        key = name, size, epsilon
-        if key not in self._mechanisms:
-            self._mechanisms[key] = mechanism(*key)
-        return self._mechanisms[key]
-
-    def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
-        """Return the precision of attribute j from one report of any mechanism."""
-        mechanism = self.mechanism(name, self.sizes[j], epsilon)
-        noise = float(mechanism.variance(1, self.frequencies[j]).sum())
-        variance = noise + 1 - self.squares[j]
-        return 1 / variance if variance > 0 else 0.0
-
-    def best_mechanism(self, j: int, epsilon: float) -> str:
-        """Return the pure mechanism with the highest precision of attribute j; ties go to GRR."""
-        best, highest = "grr", self.of_mechanism(j, "grr", epsilon) * (1 + 1e-9)
-        for name, family in registered().items():
-            if not family.approximate:
-                precision = self.of_mechanism(j, name, epsilon)
-                within = self.mechanism(name, self.sizes[j], epsilon).epsilon <= epsilon
-                if precision > highest and within:
-                    best, highest = name, precision
-        return best
-
-    def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
-        """Return V[f, :], the precision of every quantity from one report of a form."""
-        row = np.zeros(self.count)
-        budgets = dict(zip(attributes, epsilons, strict=True))
-        for j, epsilon in budgets.items():
-            row[j] = self.single(j, epsilon)
-        for index, (i, j) in enumerate(self.joint, len(self.sizes)):
-            if min(budgets.get(i, 0.0), budgets.get(j, 0.0)) > 0:
-                square = self._second_moment(i, budgets[i]) * self._second_moment(j, budgets[j])
-                row[index] = 1 / (square - self._joint_squares[index - len(self.sizes)])
-        return row
-
-    def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:
-        """Return a grid of budgets, and the precision of each attribute at each of them.
-
-        Parameters
-        ----------
-        caps
-            The largest budget of each attribute; its precision is constant beyond.
-        """
-        grid = np.linspace(0.0, float(caps.max()), GRID_SIZE)
-        table = np.zeros((len(self.sizes), GRID_SIZE))
-        squares: dict[int, Floats] = {}
-        for j, cap in enumerate(caps.tolist()):
-            size = self.sizes[j]
-            if size > 1 and cap > 0:
-                if size not in squares:
-                    squares[size] = np.array([self._second_moment(j, e) for e in grid.tolist()])
-                table[j] = 1 / (squares[size] - self.squares[j])
-                table[j, grid > cap] = self.single(j, cap)
-        return grid, table
+MAX_REENTRIES = 4
+"""Maximum number of times that forms with share 0 re-enter while the master problem is solved."""
 
 
 class ShareSolution(NamedTuple):
@@ -234,3 +108,83 @@ def best_shares(
     shares = np.zeros(len(precisions))
     shares[active] = pi
     return evaluate(precisions, weights, shares)
+
+
+@dataclass
+class FormPool:
+    """The columns of the restricted master problem: forms, their precisions, and their shares.
+
+    Parameters
+    ----------
+    problem
+        The conditions of the design.
+    forms, rows, shares
+        The forms, the precision of every quantity from each (one row per form), and the best
+        shares found so far.
+    keys
+        Rounded budgets of every form added so far, to recognise duplicates.
+    """
+
+    problem: FormProblem
+    forms: list[FittedForm] = field(default_factory=list)
+    rows: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    shares: Floats = field(default_factory=lambda: np.zeros(0))
+    keys: set[tuple[Any, ...]] = field(default_factory=set)
+
+    def add(self, forms: list[FittedForm], weight: float = 0.1) -> None:
+        """Add forms that are not in the pool yet; they start with `weight` of the shares."""
+        forms = [form for form in forms if self._add_key(form)]
+        if not forms:
+            return
+        rows = np.array([self.problem.row(form) for form in forms])
+        self.rows = rows if not self.forms else np.vstack([self.rows, rows])
+        self.forms.extend(forms)
+        start = weight if len(self.shares) else 1.0
+        new_shares = np.full(len(forms), start / len(forms))
+        self.shares = np.concatenate([self.shares * (1 - start), new_shares])
+
+    def _add_key(self, form: FittedForm) -> bool:
+        """Add the key of a form; return False for a duplicate, with budgets equal to 4 digits."""
+        digits = np.round(form.epsilons / form.max_budget, 4).tolist()
+        key = (form.attributes, form.mechanisms, round(math.log(form.max_budget), 5), *digits)
+        if form.precision is not None:
+            key = (*key, *np.round(form.precision, 6).tolist())
+        if key in self.keys:
+            return False
+        self.keys.add(key)
+        return True
+
+    def solve_master(self, tolerance: float, max_updates: int) -> ShareSolution:
+        """Improve the shares; forms with share 0 and a positive reduced gain re-enter."""
+        solution = self.solution
+        for _ in range(MAX_REENTRIES):
+            improving = (self.shares < 1e-9) & (self.rows @ solution.prices > solution.objective)
+            start = self.shares
+            if improving.any():
+                start = self.shares * 0.95 + 0.05 * improving / improving.sum()
+            better = best_shares(self.rows, self.problem.weights, start, tolerance, max_updates)
+            if better.objective <= solution.objective:
+                solution, self.shares = better, better.shares
+            if solution.gap <= tolerance or not improving.any():
+                break
+        return solution
+
+    def snapshot(self) -> tuple[list[FittedForm], Floats, Floats]:
+        """Return forms, rows and shares, for `restore` after an interrupt."""
+        return list(self.forms), self.rows, self.shares
+
+    def restore(self, snapshot: tuple[list[FittedForm], Floats, Floats]) -> None:
+        """Restore the forms, rows and shares of a snapshot."""
+        self.forms, self.rows, self.shares = snapshot
+
+    @property
+    def solution(self) -> ShareSolution:
+        """Objective, gap and prices at the current shares."""
+        return evaluate(self.rows, self.problem.weights, self.shares)
+
+    @property
+    def support(self) -> Iterator[tuple[FittedForm, float]]:
+        """The forms with a share above 1e-4, in descending order of the shares."""
+        for index in np.argsort(-self.shares, kind="stable").tolist():
+            if self.shares[index] > 1e-4:
+                yield self.forms[index], float(self.shares[index])

@@ -1,18 +1,19 @@
-"""The constraints of a design, and the largest equal budgets of a form that satisfy them."""
+"""The constraints of a design, the precision of a form, and its largest equal budgets."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
-from seepage._numerics import Booleans, Floats, shortest_above, summed_up
+from seepage._numerics import Booleans, Floats, summed_up
 from seepage.data.domain import Domain
+from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
-from seepage.designs.forms.a_optimal import Precisions
 from seepage.designs.forms.form_totals import FormScorer, FormTable
+from seepage.mechanisms import mechanism, registered
 
 if TYPE_CHECKING:
     from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
@@ -29,52 +30,128 @@ TOLERANCE = 1e-7
 MAX_FORM = 8
 """Maximum number of attributes of a form, unless the caller gives another."""
 
+GRID_SIZE = 1024
+"""Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
 
-Nats = Annotated[float, msgspec.Meta(ge=0)]
+
+def grr_terms(k: int, epsilon: float) -> tuple[float, float]:
+    """Return (alpha, beta) with E[a_u^2 given x] = alpha + beta [x = u].
+
+    a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR report y, so
+    alpha = q (1 - q) / (p - q)^2 and beta = (1 - 2 q) / (p - q); infinite at budget 0.
+    """
+    if epsilon <= 0:
+        return math.inf, math.inf
+    growth = math.exp(-epsilon)
+    rest = 1 + (k - 1) * growth
+    q, gap = growth / rest, -math.expm1(-epsilon) / rest
+    return q * (1 - q) / gap / gap, (1 - 2 * q) / gap
 
 
-class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Leakage in nats of one report for all answers beyond its totals, for the table.
+class Precisions:
+    """Precision 1 / v of each quantity from one report of a form of GRR reports.
 
     Parameters
     ----------
-    answer
-        Largest change of the report's log-likelihood when one answer changes, whatever is known.
-    one, two
-        Largest leakage about an answer given one or two of the other answers; None if the form has
-        fewer others.
-    xor, xor_of
-        Largest leakage about the exclusive or of answers, and the attributes of those answers.
+    records
+        The records, for the frequencies.
+    joint
+        Pairs of attributes, by index, whose joint distribution is to be estimated.
+
+    Notes
+    -----
+    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for two
+    v = (k alpha + beta)(k' alpha' + beta') - sum f^2 over pairs of values, since the two reports
+    are independent given the two answers.  An attribute with one value has v = 0; its precision
+    is set to 0, as there is nothing to estimate.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> domain = sp.Domain([sp.Attribute("a", ("0", "1"))])
+    >>> people = sp.Records(domain, [[0], [1]])
+    >>> noise = sp.GRR(2, 1.0).variance(1, [0.5, 0.5]).sum()
+    >>> float(round(1 / Precisions(people).single(0, 1.0) - noise, 12))
+    0.5
     """
 
-    answer: Nats
-    one: Nats | None = None
-    two: Nats | None = None
-    xor: Nats | None = None
-    xor_of: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, made: "ShapedMechanism") -> "ToldAnswers":
-        """Return the leakages of a mechanism about its answers, in nats, rounded up."""
-        others, xor = len(made.sources) - 1, made.worst_xor
-        return cls(
-            answer=max(made.answer_changes.values()),
-            one=made.given_answers(1) if others >= 1 else None,
-            two=made.given_answers(2) if others >= 2 else None,
-            xor=None if xor is None else xor.leakage,
-            xor_of=() if xor is None else tuple(name for name, _ in xor.answers),
-        )
-
-    def __str__(self) -> str:
-        parts = [
-            ("one answer changed", self.answer),
-            ("to whoever knows one other answer", self.one),
-            ("two", self.two),
-            (f"about the xor of {', '.join(self.xor_of)}", self.xor),
+    def __init__(self, records: Records, joint: Sequence[tuple[int, int]] = ()) -> None:
+        self.sizes = records.domain.sizes
+        number = max(records.records, 1)
+        count = len(self.sizes)
+        self.frequencies = [records.marginal(j) / number for j in range(count)]
+        self.squares = [float((f**2).sum()) for f in self.frequencies]
+        self.joint = tuple(joint)
+        self._mechanism = lru_cache(None)(mechanism)
+        self._joint_squares = [
+            float(((records.counts([i, j]) / number) ** 2).sum()) for i, j in self.joint
         ]
-        return ", ".join(
-            f"{what} {shortest_above(nats)}" for what, nats in parts if nats is not None
-        )
+
+    @property
+    def count(self) -> int:
+        """The number of quantities: attributes, then pairs."""
+        return len(self.sizes) + len(self.joint)
+
+    def _second_moment(self, j: int, epsilon: float) -> float:
+        """Return k alpha + beta: the expected sum of squares of one report's estimate."""
+        alpha, beta = grr_terms(self.sizes[j], epsilon)
+        return self.sizes[j] * alpha + beta
+
+    def single(self, j: int, epsilon: float) -> float:
+        """Return the precision of attribute j from one report with this budget."""
+        if epsilon <= 0 or self.sizes[j] == 1:
+            return 0.0
+        return 1 / (self._second_moment(j, epsilon) - self.squares[j])
+
+    def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
+        """Return the precision of attribute j from one report of any mechanism."""
+        made = self._mechanism(name, self.sizes[j], epsilon)
+        noise = float(made.variance(1, self.frequencies[j]).sum())
+        variance = noise + 1 - self.squares[j]
+        return 1 / variance if variance > 0 else 0.0
+
+    def best_mechanism(self, j: int, epsilon: float) -> str:
+        """Return the pure mechanism with the highest precision of attribute j; ties go to GRR."""
+        best, highest = "grr", self.of_mechanism(j, "grr", epsilon) * (1 + 1e-9)
+        for name, family in registered().items():
+            if not family.approximate:
+                precision = self.of_mechanism(j, name, epsilon)
+                within = self._mechanism(name, self.sizes[j], epsilon).epsilon <= epsilon
+                if precision > highest and within:
+                    best, highest = name, precision
+        return best
+
+    def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
+        """Return V[f, :], the precision of every quantity from one report of a form."""
+        row = np.zeros(self.count)
+        budgets = dict(zip(attributes, epsilons, strict=True))
+        for j, epsilon in budgets.items():
+            row[j] = self.single(j, epsilon)
+        for index, (i, j) in enumerate(self.joint, len(self.sizes)):
+            if min(budgets.get(i, 0.0), budgets.get(j, 0.0)) > 0:
+                square = self._second_moment(i, budgets[i]) * self._second_moment(j, budgets[j])
+                row[index] = 1 / (square - self._joint_squares[index - len(self.sizes)])
+        return row
+
+    def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:
+        """Return a grid of budgets, and the precision of each attribute at each of them.
+
+        Parameters
+        ----------
+        caps
+            The largest budget of each attribute; its precision is constant beyond.
+        """
+        grid = np.linspace(0.0, float(caps.max()), GRID_SIZE)
+        table = np.zeros((len(self.sizes), GRID_SIZE))
+        squares: dict[int, Floats] = {}
+        for j, cap in enumerate(caps.tolist()):
+            size = self.sizes[j]
+            if size > 1 and cap > 0:
+                if size not in squares:
+                    squares[size] = np.array([self._second_moment(j, e) for e in grid.tolist()])
+                table[j] = 1 / (squares[size] - self.squares[j])
+                table[j, grid > cap] = self.single(j, cap)
+        return grid, table
 
 
 @dataclass(frozen=True, eq=False)

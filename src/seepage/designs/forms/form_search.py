@@ -1,6 +1,6 @@
 """Column generation of forms: a local search grows, swaps and shrinks forms to maximise the gain.
 
-The restricted master problem is the A-optimal design over the forms of the pool (`form_pool`).  At
+The restricted master problem is the A-optimal design over the forms of the pool (`FormPool`).  At
 its solution, with objective phi and dual prices w_j / P_j^2, a form f has the gain
 g_f = sum_j prices_j / v_j(f).  Pricing searches forms with a positive reduced gain g_f / phi - 1:
 only those lower phi [theory-forms].
@@ -20,8 +20,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.designs.forms.a_optimal import ShareSolution
-from seepage.designs.forms.form_pool import FormPool
+from seepage.designs.forms.a_optimal import FormPool, ShareSolution
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, join
 from seepage.errors import InputError
 

@@ -21,10 +21,9 @@ at once.  The attribute's own report is in it where it is asked.
 
 import math
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,8 +41,11 @@ MAX_STRATA = 1 << 12
 COMPILED_FROM = 1 << 21
 """Records x attributes from which the compiled kernels save more time than loading them takes."""
 
-MAX_SORTED_TABLES = 24
-"""Capacity of the cache of sorted records, one entry per stem (least recently used is evicted)."""
+MAX_PACKED_STEMS = 24
+"""Capacity of the cache of bitmaps, one entry per stem."""
+
+WORD = 64
+"""Bits per word of a bitmap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +79,6 @@ class FormCounter:
     public, known
         Indices of attributes that are released in the clear, and of those that the adversary
         knows of the person.
-    compiled
-        Whether to use the compiled kernels; None decides by the size of the table.
 
     Notes
     -----
@@ -89,19 +89,13 @@ class FormCounter:
     """
 
     def __init__(
-        self,
-        records: Records,
-        public: Sequence[int] = (),
-        known: Sequence[int] = (),
-        compiled: bool | None = None,
+        self, records: Records, public: Sequence[int] = (), known: Sequence[int] = ()
     ) -> None:
         self.records, self.public, self.known = records, tuple(public), tuple(known)
         self.sizes: Integers = np.array(records.domain.sizes, dtype=np.int64)
         self.starts: Integers = np.cumsum(self.sizes) - self.sizes
         self.width = int(self.sizes.sum())
         self.codes = np.ascontiguousarray(records.codes, dtype=np.int64) + self.starts
-        work = len(records) * len(records.domain)
-        self.compiled = work >= COMPILED_FROM if compiled is None else compiled
         self.strata = records.groups(dict.fromkeys((*known, *public)))
         groups = records.groups(dict.fromkeys(known))
         self.stratum_count = int(self.strata.max(initial=0)) + 1
@@ -116,7 +110,7 @@ class FormCounter:
         with np.errstate(divide="ignore"):  # 1 / people with the same known values and the value
             self.scale = np.where(people > 0, 1 / people, 0.0)[group_of]
         self.occurs: Booleans = self.scale > 0
-        self._sorted: OrderedDict[tuple[int, ...], Any] = OrderedDict()
+        self._packed = lru_cache(MAX_PACKED_STEMS)(self._pack)
 
     def _people(self, groups: Integers) -> Floats:
         """Return the number of people by group of known values and by value."""
@@ -138,27 +132,24 @@ class FormCounter:
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return the table of a form; its stem, all attributes but the last, is cached."""
         order = tuple(attributes)
-        compiled = self.compiled and order
-        return self._table(order, self._count_compiled(order) if compiled else self._count(order))
+        compiled = order and self.codes.size >= COMPILED_FROM
+        counts = self._count_compiled(order) if compiled else self._count(order)
+        shares = counts.reshape(self.stratum_count, -1, self.width) * self.scale[:, None, :]
+        return FormTable(order, self.sizes[list(order)], shares.reshape(-1, self.width))
 
-    def plain_table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the table of a form, counted by NumPy."""
-        return self._table(tuple(attributes), self._count(tuple(attributes)))
-
-    def _table(self, order: tuple[int, ...], counts: Floats) -> FormTable:
-        sizes = self.sizes[list(order)]
-        answers = int(np.prod(sizes))
-        shares = counts.reshape(self.stratum_count, answers, -1) * self.scale[:, None, :]
-        return FormTable(order, sizes, shares.reshape(-1, self.width))
+    def _cells(self, order: tuple[int, ...]) -> tuple[Integers, int]:
+        """Return the stratum and answers of each distinct record as one index, and their number."""
+        cell, count = self.strata, self.stratum_count
+        for j in order:
+            size = int(self.sizes[j])
+            cell, count = cell * size + self.records.codes[:, j], count * size
+        return cell, count
 
     def _count(self, order: tuple[int, ...]) -> Floats:
         """Return N, (strata x answers) x values, by one histogram per attribute."""
         if len(order) == 1 and self.stratum_count == 1:
             return self._count_single(order[0])
-        cell = self.strata.copy()
-        for j in order:
-            cell = cell * self.sizes[j] + self.records.codes[:, j]
-        rows = self.stratum_count * math.prod(int(self.sizes[j]) for j in order)
+        cell, rows = self._cells(order)
         counts = np.zeros((rows, self.width))
         for k, start in enumerate(self.starts):
             size = int(self.sizes[k])
@@ -174,35 +165,43 @@ class FormCounter:
         return np.hstack(tables).astype(np.float64)
 
     @cached_property
-    def _rows(self) -> tuple[Any, Integers, Integers]:
-        """Rows of the compiled kernels: column of each value, bit of the weight, stratum."""
+    def _rows(self) -> tuple[Integers, Integers, Any]:
+        """Rows of the compiled kernels: record, bit of its weight, and column of each value."""
         weights = self.records.weights
-        indices, bits = [], []
-        for bit in range(int(weights.max(initial=1)).bit_length()):
-            with_bit = np.flatnonzero((weights >> bit) & 1)
-            indices.append(with_bit)
-            bits.append(np.full(len(with_bit), bit))
+        bits = range(int(weights.max(initial=1)).bit_length())
+        indices = [np.flatnonzero((weights >> bit) & 1) for bit in bits]
         rows = np.concatenate(indices)
-        smallest = np.min_scalar_type(self.width)
-        return self.codes[rows].astype(smallest), np.concatenate(bits), self.strata[rows]
+        columns = self.codes[rows].astype(np.min_scalar_type(self.width))
+        return rows, np.repeat(bits, list(map(len, indices))), columns
+
+    def _pack(self, stem: tuple[int, ...]) -> tuple[Any, Integers, Integers, int]:
+        """Return the bitmaps of the records sorted by the answers to the stem.
+
+        Words x values, the cell and the weight of each word, and the number of cells.
+        """
+        from seepage.designs.forms.compiled_forms import pack
+
+        cell, count = self._cells(stem)
+        rows, bits, columns = self._rows
+        spread = int(bits.max(initial=0)) + 1
+        keys = cell[rows] * spread + bits
+        smallest = keys.astype(np.min_scalar_type(count * spread))  # radix sort up to 16 bits
+        order = np.argsort(smallest, kind="stable")
+        keys = keys[order]
+        starts = np.flatnonzero(np.diff(keys, prepend=-1))
+        ranks = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+        is_first = ranks % WORD == 0
+        bitmaps = pack(columns, order, np.cumsum(is_first) - 1, ranks % WORD, self.width)
+        cells, weight_bits = np.divmod(keys[is_first], spread)
+        return bitmaps, cells, 1 << weight_bits, count
 
     def _count_compiled(self, order: tuple[int, ...]) -> Floats:
         """Return N from the records sorted by the stem, all attributes but the last."""
-        from seepage.designs.forms import compiled_forms
+        from seepage.designs.forms.compiled_forms import count_with
 
-        stem, last = order[:-1], order[-1]
-        sorted_rows = self._sorted.pop(stem, None)
-        if sorted_rows is None:
-            sizes = self.sizes[list(stem)]
-            sorted_rows = compiled_forms.sort_rows(
-                *self._rows, stem, self.starts, sizes, self.width
-            )
-            while len(self._sorted) >= MAX_SORTED_TABLES:
-                self._sorted.popitem(last=False)
-        self._sorted[stem] = sorted_rows
-        answers = math.prod(int(self.sizes[j]) for j in stem) * self.stratum_count
-        start, size = int(self.starts[last]), int(self.sizes[last])
-        return np.asarray(compiled_forms.count_with(*sorted_rows, start, size, answers))
+        *packed, count = self._packed(order[:-1])
+        start, size = int(self.starts[order[-1]]), int(self.sizes[order[-1]])
+        return np.asarray(count_with(*packed, start, size, count))
 
 
 class FormScorer(ABC):
@@ -238,8 +237,6 @@ class ExactForms(FormScorer):
         Indices of attributes released in the clear, and of those that the adversary knows of the
         person.  With public values t and known values s, reports y are compared by
         p(y, t given x, s) / p(y, t given x', s), over the x and x' that occur with s.
-    compiled
-        Whether to use the compiled kernels; None decides by the size of the table.
 
     Notes
     -----
@@ -259,16 +256,10 @@ class ExactForms(FormScorer):
     """
 
     def __init__(
-        self,
-        records: Records,
-        public: Sequence[int] = (),
-        known: Sequence[int] = (),
-        compiled: bool | None = None,
+        self, records: Records, public: Sequence[int] = (), known: Sequence[int] = ()
     ) -> None:
-        self.counter = FormCounter(records, public, known, compiled)
-        sizes = self.counter.sizes
-        self._guards = np.array([rounding([int(size)]) for size in sizes])
-        self._buffer = np.empty((0, 0))
+        self.counter = FormCounter(records, public, known)
+        self._guards = np.array([rounding([int(size)]) for size in self.counter.sizes])
 
     @property
     def public(self) -> bool:
@@ -280,37 +271,13 @@ class ExactForms(FormScorer):
         """Whether the adversary knows any attribute of the person."""
         return bool(self.counter.known)
 
-    def recount(self, attributes: Sequence[int], epsilons: Floats) -> Floats:
-        """Return the totals of a form, counted and computed by NumPy alone."""
-        plain, counter = self.counter.plain_table(attributes), self.counter
-        budgets = np.asarray(epsilons, dtype=np.float64)
-        ratios = largest_ratios(plain.shares, plain.sizes, budgets, counter.occurs, counter.starts)
-        return self._rounded(ratios, plain.attributes, budgets)
-
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
-        budgets = np.asarray(epsilons, dtype=np.float64)
-        return self._rounded(self._ratios(table, budgets), table.attributes, budgets)
-
-    def _rounded(self, ratios: Floats, attributes: Sequence[int], budgets: Floats) -> Floats:
-        """Return ln(ratios), rounded up by more than their rounding errors."""
-        guard = float(self._guards[list(attributes)].sum())
+        counter, budgets = self.counter, np.asarray(epsilons, dtype=np.float64)
+        ratios = largest_ratios(table.shares, table.sizes, budgets, counter.occurs, counter.starts)
+        guard = float(self._guards[list(table.attributes)].sum())
         totals = round_up(np.log(ratios), 8) + (guard + self._guards)
-        if self.public:
-            return totals
-        return np.minimum(totals, summed_up(budgets.tolist()))
-
-    def _ratios(self, table: FormTable, epsilons: Floats) -> Floats:
-        counter, arguments = self.counter, (table.shares, table.sizes, epsilons)
-        if not counter.compiled:
-            return largest_ratios(*arguments, counter.occurs, counter.starts)
-        from seepage.designs.forms import compiled_forms
-
-        if self._buffer.shape != table.shares.shape:
-            self._buffer = np.empty_like(table.shares)
-        return compiled_forms.largest_ratios(
-            *arguments, counter.occurs, counter.starts, counter.sizes, self._buffer
-        )
+        return totals if self.public else np.minimum(totals, summed_up(budgets.tolist()))
 
 
 def largest_ratios(

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, summed_up
+from seepage._numerics import Floats
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
@@ -225,11 +225,12 @@ class PopulationCertifier:
         self.screen.learn(table, budgets, limits)
         return replace(form, epsilons=budgets, totals=limits)
 
-    def recheck(self, forms: list[FittedForm]) -> list[FittedForm]:
-        """Return the forms of the result, with limits computed again from counts by NumPy.
+    def proven(self, forms: list[FittedForm]) -> list[FittedForm]:
+        """Return the forms of the result with the totals that are proven.
 
         If every form asks one question with a budget within every limit, and no attribute is
-        public, the guarantee is `"worst"`: totals equal to the budgets.
+        public, the guarantee is `"worst"`: totals equal to the budgets.  Otherwise the largest
+        budgets that pass prove the limits only, not totals that happen to be lower.
         """
         if not self.population.public and all(
             len(form.attributes) == 1 and form.max_budget <= self.min_limit for form in forms
@@ -238,23 +239,14 @@ class PopulationCertifier:
                 replace(form, guarantee="worst", totals=np.full_like(form.totals, form.max_budget))
                 for form in forms
             ]
-        return [self._rechecked(form) for form in forms]
+        return [replace(form, totals=self._proven_totals(form)) for form in forms]
 
-    def _rechecked(self, form: FittedForm) -> FittedForm:
+    def _proven_totals(self, form: FittedForm) -> Floats:
         if form.guarantee != self.population.guarantee or form.matrix is not None:
-            return form
-        plain, budgets = self.population.counter.plain_table(form.attributes), form.epsilons
-        for _ in range(3):
-            totals = self.population.totals(plain, budgets)
-            if self.problem.excess(totals, budgets) <= 0:
-                break
-            budgets = budgets * (1 - 1e-6)
-        # the largest budgets that pass prove the limits only, not totals that happen to be lower
-        promised = self.problem.limits.copy()
-        if not self.population.public:
-            promised = np.minimum(promised, summed_up(budgets.tolist()))
-        promised[list(self.population.known)] = 0.0
-        return replace(form, epsilons=budgets, totals=promised)
+            return form.totals
+        totals = np.minimum(self.problem.limits, np.inf if self.population.public else form.record)
+        totals[list(self.population.known)] = 0.0
+        return totals
 
     def notes(self, forms: list[FittedForm]) -> Iterator[str]:
         """Yield notes: for whom the limits hold, and under which assumption on the sample."""

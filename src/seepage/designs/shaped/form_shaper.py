@@ -7,17 +7,16 @@ Shaped forms are columns of the master problem like product forms, priced at its
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage._numerics import Floats
 from seepage.data.records import Records
-from seepage.designs.forms.a_optimal import ShareSolution
-from seepage.designs.forms.form_pool import FormPool
+from seepage.designs.forms.a_optimal import FormPool, ShareSolution
 from seepage.designs.forms.form_problem import MAX_BUDGET, FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import (
     MIN_REDUCED_GAIN,
@@ -26,14 +25,9 @@ from seepage.designs.forms.form_search import (
     is_improving,
 )
 from seepage.designs.shaped.admissible_reports import realised_ratio
-from seepage.designs.shaped.shape import certified_on, select_mechanism
-from seepage.designs.shaped.shape_form import (
-    MAX_CELLS,
-    AnswerCounts,
-    form_table,
-    shape_form,
-)
+from seepage.designs.shaped.shape_form import MAX_CELLS, AnswerCounts, form_table, shape_form
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
+from seepage.designs.shaped.shaped_population import certified_mechanism, select_mechanism
 from seepage.errors import InputError
 from seepage.mechanisms.exact_probabilities import log_above
 
@@ -76,81 +70,6 @@ POLL_SECONDS = 0.2
 """Seconds between two checks of the time limit."""
 
 
-FormMaker: TypeAlias = Callable[[FittedForm, dict[str, Any]], tuple[ShapedMechanism, Floats]]
-"""Returns a form's shaped mechanism, and its totals about every attribute of the table.
-
-Arguments are the form and further options of `shape_form`."""
-
-
-def table_maker(problem: FormProblem, records: Records, rule: str) -> FormMaker:
-    """Return a maker of mechanisms whose totals hold for the table, in exact arithmetic."""
-
-    def make(form: FittedForm, options: dict[str, Any]) -> tuple[ShapedMechanism, Floats]:
-        domain = problem.domain
-        names = [domain.names[j] for j in form.attributes]
-        table = form_table(records, names, domain.names)
-        own_limits = form_limits(problem, form, rule)
-        mechanism = shape_form(table, protected(problem), **own_limits, **options)
-        return mechanism, exact_totals(mechanism, table)
-
-    return make
-
-
-def population_maker(
-    problem: FormProblem, fifth: Records, rule: str, confidence: float
-) -> FormMaker:
-    """Return a maker of mechanisms on a fifth of the records, for the others to certify.
-
-    The totals that it returns are the limits, not certified yet.
-    """
-
-    def make(form: FittedForm, options: dict[str, Any]) -> tuple[ShapedMechanism, Floats]:
-        names = [problem.domain.names[j] for j in form.attributes]
-        own_limits = form_limits(problem, form, rule)
-        own_limits["record_limit"] *= RECORD_LIMIT_MARGIN if len(names) > 1 else 1.0
-        limits = protected(problem)
-        keywords = {**own_limits, **options}
-        return select_mechanism(fifth, names, limits, keywords, confidence), problem.limits
-
-    return make
-
-
-def protected(problem: FormProblem) -> dict[str, float]:
-    """Return the finite limits, by attribute."""
-    limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
-    return {name: limit for name, limit in limits if math.isfinite(limit)}
-
-
-def form_limits(problem: FormProblem, form: FittedForm, rule: str) -> dict[str, Any]:
-    """Return the keywords `epsilons`, `record_limit` and `rule` of `shape_form`.
-
-    An answer may change the log-likelihood by its attribute's own limit.  The record limit is the
-    leakage of the product of the same form about the whole record; for a form of one attribute,
-    its limit.
-    """
-    own = np.minimum(problem.limits[list(form.attributes)], MAX_BUDGET)
-    record = float(own[0]) if len(form.attributes) == 1 else form.record
-    record = min(record, problem.record_limit)
-    return {
-        "epsilons": np.minimum(own, record).tolist(),
-        "record_limit": record,
-        "rule": rule,
-    }
-
-
-def exact_totals(mechanism: ShapedMechanism, table: AnswerCounts) -> Floats:
-    """Return the leakage about each attribute, protected or not, in nats, rounded up."""
-    realised = mechanism.realised()
-    return np.array(
-        [
-            realised[name]
-            if name in realised
-            else log_above(realised_ratio(mechanism.thresholds, table.ratio_limit(name, 0.0)))
-            for name in table.targets
-        ]
-    )
-
-
 class FormShaper:
     """Adds improving shaped forms to a pool.
 
@@ -158,18 +77,28 @@ class FormShaper:
     ----------
     problem
         The constraints of the design.
-    maker
-        Makes the shaped mechanism of a form.
+    records
+        The records; for the population a fifth of them, for the others to certify.
     timer
         The time limit.
-    single
-        Whether to shape forms of one attribute only.
+    shape
+        The option `shape` of `find_design`.
+    confidence
+        The confidence level of the limits for the population; None for the table.
     """
 
     def __init__(
-        self, problem: FormProblem, maker: FormMaker, timer: Timer, single: bool = False
+        self,
+        problem: FormProblem,
+        records: Records,
+        timer: Timer,
+        shape: str,
+        confidence: float | None = None,
     ) -> None:
-        self.problem, self.maker, self.timer, self.single = problem, maker, timer, single
+        self.problem, self.records, self.timer = problem, records, timer
+        self.shape, self.confidence = shape, confidence
+        limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
+        self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
         self.shaped_attributes: set[Indices] = set()
         self.ratios: dict[int, list[float]] = {}
         self.stop = Event()
@@ -181,7 +110,7 @@ class FormShaper:
         problem, indices = self.problem, list(form.attributes)
         sizes = [problem.domain.sizes[j] for j in indices]
         max_cells = MAX_CELLS if len(indices) == 1 else MAX_SHAPED
-        if math.prod(sizes) > max_cells or (self.single and len(indices) > 1):
+        if math.prod(sizes) > max_cells or (self.shape == "single" and len(indices) > 1):
             return False
         if not (problem.weights[indices] > 0).all():
             return False
@@ -281,11 +210,41 @@ class FormShaper:
         """Return a form with one shaped report; None if stopped or if no report is admissible."""
         if self.stop.is_set():
             return None
-        options = {"wanted": self._wanted(form, prices), "stop": self.stop.is_set}
+        options = {
+            **self._form_limits(form),
+            "wanted": self._wanted(form, prices),
+            "stop": self.stop.is_set,
+            **effort._asdict(),
+        }
+        names = [self.problem.domain.names[j] for j in form.attributes]
         try:
-            return self.with_matrix(form, *self.maker(form, {**options, **effort._asdict()}))
+            if self.confidence is None:
+                table = form_table(self.records, names, self.problem.domain.names)
+                mechanism = shape_form(table, self.protected, **options)
+                return self.with_matrix(form, mechanism, _exact_totals(mechanism, table))
+            mechanism = select_mechanism(
+                self.records, names, self.protected, options, self.confidence
+            )
+            return self.with_matrix(form, mechanism, self.problem.limits)  # not certified yet
         except (InputError, np.linalg.LinAlgError):
             return None
+
+    def _form_limits(self, form: FittedForm) -> dict[str, Any]:
+        """Return the keywords `epsilons`, `record_limit` and `rule` of `shape_form`.
+
+        An answer may change the log-likelihood by its attribute's own limit.  The record limit is
+        the leakage of the product of the same form about the whole record; for a form of one
+        attribute, its limit.
+        """
+        own = np.minimum(self.problem.limits[list(form.attributes)], MAX_BUDGET)
+        single = len(form.attributes) == 1
+        record = min(float(own[0]) if single else form.record, self.problem.record_limit)
+        margin = 1.0 if single or self.confidence is None else RECORD_LIMIT_MARGIN
+        return {
+            "epsilons": np.minimum(own, record).tolist(),
+            "record_limit": margin * record,
+            "rule": "record" if self.shape == "record" else "answer",
+        }
 
     def with_matrix(
         self, form: FittedForm, mechanism: ShapedMechanism, totals: Floats
@@ -299,21 +258,22 @@ class FormShaper:
         return FittedForm(form.attributes, changes, totals, names, "exact", mechanism, row)
 
     def certified(
-        self, forms: Sequence[FittedForm], rest: Records, records: Records, confidence: float
+        self, forms: Sequence[FittedForm], rest: Records, records: Records
     ) -> list[FittedForm]:
         """Return the shaped forms that independent records certify for the population.
 
         The forms were selected on other records than `rest`; a union bound over them shares the
         confidence.
         """
-        level = 1 - (1 - confidence) / max(len(forms), 1)
+        assert self.confidence is not None
+        level = 1 - (1 - self.confidence) / max(len(forms), 1)
         certified = list[FittedForm]()
-        limits, names = protected(self.problem), self.problem.domain.names
         for form in forms:
             assert form.matrix is not None
             try:
-                mechanism = certified_on(rest, records, form.matrix, limits, level)
+                mechanism = certified_mechanism(form.matrix, self.protected, rest, records, level)
                 realised, epsilon = mechanism.realised(), mechanism.realised_epsilon
+                names = self.problem.domain.names
                 totals = np.array([realised.get(name, epsilon) for name in names])
                 certified.append(self.with_matrix(form, mechanism, totals))
             except InputError:
@@ -340,3 +300,16 @@ class FormShaper:
             return indices[0]
         pairs = [sorted(pair) for pair in self.problem.precisions.joint]
         return len(self.problem.domain) + pairs.index(sorted(indices))
+
+
+def _exact_totals(mechanism: ShapedMechanism, table: AnswerCounts) -> Floats:
+    """Return the leakage about each attribute, protected or not, in nats, rounded up."""
+    realised = mechanism.realised()
+    return np.array(
+        [
+            realised[name]
+            if name in realised
+            else log_above(realised_ratio(mechanism.thresholds, table.ratio_limit(name, 0.0)))
+            for name in table.targets
+        ]
+    )

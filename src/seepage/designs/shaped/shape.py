@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.forms.form_search import Timer, time_limit
-from seepage.designs.shaped.admissible_reports import AdmissibleReports, RatioLimit
+from seepage.designs.shaped.admissible_reports import RatioLimit
 from seepage.designs.shaped.shape_form import (
-    AnswerCounts,
     answer_cells,
     check_cells,
     counts_by_cell,
@@ -26,21 +24,15 @@ from seepage.designs.shaped.shape_form import (
 )
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped.shaped_population import (
-    SAMPLE_RATIO,
-    CellCounts,
-    CertifiedReports,
     certified_mechanism,
+    select_mechanism,
     split_records,
-    statement_level,
 )
 from seepage.errors import InputError
 from seepage.totals.result import SCOPES, check_whole_table
 
 RULES = ("answer", "record")
 """Values of the option `rule`."""
-
-SELECTION_GAP, SELECTION_STARTS = 1e-2, 15
-"""`gap` and `starts` of `shape_form` on a fifth of the records: a finer search would overfit."""
 
 MAX_KNOWN = 5_000
 """Maximum number of limits given the values of known attributes."""
@@ -161,60 +153,11 @@ def shape(
         records = _records(counted)
         fifth, rest = split_records(records, split_seed)
         selected = select_mechanism(fifth, names, target_limits, options, level)
-        return certified_on(rest, records, selected, target_limits, level)
+        return certified_mechanism(selected, target_limits, rest, records, level)
     check_whole_table(counted, "exact", "shaped reports")
     known_limits = _known_limits(counted, names, target_limits, known_sets)
     table = form_table(counted, names, target_limits)
     return shape_form(table, target_limits, known=known_limits, **options)
-
-
-def select_mechanism(
-    fifth: Records,
-    sources: Sequence[str],
-    limits: Mapping[str, float],
-    options: Mapping[str, Any],
-    confidence: float,
-) -> ShapedMechanism:
-    """Return a mechanism, computed on a small sample, that a larger one is expected to certify."""
-    table = form_table(fifth, sources, limits)
-    counts = cell_tables(table)
-    reports = math.prod(table.sizes) * (sum(table.sizes) + 1)
-    level = statement_level(counts, reports, confidence)
-    targets = [(counts[name], limit) for name, limit in limits.items()]
-
-    def cone(ratio_limits: Sequence[RatioLimit], frequencies: Floats) -> AdmissibleReports:
-        return CertifiedReports(ratio_limits, frequencies, targets, level, SAMPLE_RATIO)
-
-    coarse = {"starts": SELECTION_STARTS, **options, "gap": max(options["gap"], SELECTION_GAP)}
-    return shape_form(table, limits, cone=cone, **coarse)
-
-
-def certified_on(
-    rest: Records,
-    records: Records,
-    mechanism: ShapedMechanism,
-    limits: Mapping[str, float],
-    confidence: float,
-) -> ShapedMechanism:
-    """Return a mechanism certified on the records that its selection has not used."""
-    tables = cell_tables(form_table(rest, mechanism.sources, limits))
-    counts = form_table(records, mechanism.sources, ()).counts
-    return certified_mechanism(mechanism, limits, tables, counts, confidence)
-
-
-def cell_tables(table: AnswerCounts) -> dict[str, CellCounts]:
-    """Return the counts of each protected attribute by cell, and the cells possible per value."""
-    codes = np.array(list(np.ndindex(*table.sizes)))
-
-    def possible(name: str, counts: Integers) -> Booleans:
-        if name not in table.sources:
-            return np.ones(counts.shape, dtype=bool)
-        answers = codes[:, table.sources.index(name)]
-        return np.asarray(answers == np.arange(len(counts))[:, None])
-
-    return {
-        name: CellCounts(counts, possible(name, counts)) for name, counts in table.targets.items()
-    }
 
 
 def _records(counted: PairCounts | Records) -> Records:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import helmert
 
-from seepage._numerics import Floats, Integers, one_blas_thread
+from seepage._numerics import Booleans, Floats, Integers, one_blas_thread
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.shaped.admissible_reports import (
@@ -52,6 +52,14 @@ class AnswerCounts(NamedTuple):
     def ratio_limit(self, name: str, limit: float) -> RatioLimit:
         """Return the limit of a protected attribute, over the values that occur."""
         return RatioLimit(name, occurring(self.targets[name]), limit)
+
+    def possible(self, name: str) -> Booleans:
+        """Return whether each value of a protected attribute may occur in each cell."""
+        values = np.arange(len(self.targets[name]))[:, None]
+        if name not in self.sources:
+            return np.ones(self.targets[name].shape, dtype=bool)
+        answers = np.unravel_index(np.arange(len(self.counts)), self.sizes)
+        return np.asarray(answers[self.sources.index(name)] == values)
 
 
 def form_table(

@@ -7,12 +7,13 @@ the other records, which are independent of the selection.
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from seepage._numerics import Booleans, Floats, Integers
+from seepage._numerics import Booleans, Floats
 from seepage.data.records import Records
 from seepage.designs.forms.population_certifier import check_split
 from seepage.designs.shaped.admissible_reports import (
@@ -21,6 +22,7 @@ from seepage.designs.shaped.admissible_reports import (
     RatioLimit,
     integer_thresholds,
 )
+from seepage.designs.shaped.shape_form import AnswerCounts, form_table, shape_form
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_limits, mixture_radius
@@ -61,14 +63,8 @@ ROUNDING = 1e-13
 MIN_KEPT = 1e-3
 """Minimum kept share of each report; a smaller one raises."""
 
-
-class CellCounts(NamedTuple):
-    """Counts of a target's values by cell."""
-
-    counts: Integers
-    """Number of records: one row per value, one column per cell."""
-    possible: Booleans
-    """Mask of the same shape: whether a value may occur in a cell."""
+SELECTION_GAP, SELECTION_STARTS = 1e-2, 15
+"""`gap` and `starts` of `shape_form` on a fifth of the records: a finer search would overfit."""
 
 
 def split_records(records: Records, seed: int) -> tuple[Records, Records]:
@@ -83,15 +79,13 @@ def split_records(records: Records, seed: int) -> tuple[Records, Records]:
     )
 
 
-def statement_level(targets: Mapping[str, CellCounts], reports: int, confidence: float) -> float:
+def statement_level(table: AnswerCounts, reports: int, confidence: float) -> float:
     """Return c = ln(N / beta) of the union bound, N = 2 sides x reports x values of all targets."""
-    statements = 2 * reports * sum(len(target.counts) for target in targets.values())
+    statements = 2 * reports * sum(map(len, table.targets.values()))
     return math.log(max(statements, 4) / (1 - confidence))
 
 
-def population_leakages(
-    channel: Floats, targets: Mapping[str, CellCounts], level: float
-) -> dict[str, float]:
+def population_leakages(channel: Floats, table: AnswerCounts, level: float) -> dict[str, float]:
     """Return upper confidence limits of the leakage about each target in the population, in nats.
 
     ln max over y, x != x' of upper_x(y) / lower_x'(y), where the likelihood of report y given x is
@@ -102,27 +96,30 @@ def population_leakages(
     ----------
     channel
         P(report | cell).
-    targets
+    table
         Counts of records that are independent of the selection of the channel.
     level
         c of `statement_level`.
     """
     leakages = {}
-    for name, target in targets.items():
-        upper, lowest = _mean_limits(channel.T, target, level)
-        ratio = float((upper / lowest).max()) if len(target.counts) > 1 else 1.0
+    for name, counts in table.targets.items():
+        upper, lowest = _mean_limits(channel.T, table, name, level)
+        ratio = float((upper / lowest).max()) if len(counts) > 1 else 1.0
         leakages[name] = math.log(ratio) + ROUNDING if ratio > 1 else 0.0
     return leakages
 
 
-def _mean_limits(weights: Floats, target: CellCounts, level: float) -> tuple[Floats, Floats]:
+def _mean_limits(
+    weights: Floats, table: AnswerCounts, name: str, level: float
+) -> tuple[Floats, Floats]:
     """Return upper limits of each report's mean given each value x, and the least lower limit.
 
     The latter over the values x' != x.  Both have one row per report and one column per value.
     """
-    totals = target.counts.sum(axis=1)
-    shares = target.counts / np.maximum(totals, 1)[:, None]
-    within = np.where(target.possible, weights[:, None, :], np.nan)
+    counts = table.targets[name]
+    totals = counts.sum(axis=1)
+    shares = counts / np.maximum(totals, 1)[:, None]
+    within = np.where(table.possible(name), weights[:, None, :], np.nan)
     limits = kl_inf_limits(
         weights[:, None, :],
         shares,
@@ -136,7 +133,7 @@ def _mean_limits(weights: Floats, target: CellCounts, level: float) -> tuple[Flo
 
 
 def kept_share(
-    reports: Floats, targets: Mapping[str, CellCounts], limits: Mapping[str, float], level: float
+    reports: Floats, table: AnswerCounts, limits: Mapping[str, float], level: float
 ) -> float:
     """Return the largest t for which the limits of t w + 1 - t are certified, w the reports.
 
@@ -145,8 +142,8 @@ def kept_share(
     """
     t = 1.0
     for name, limit in limits.items():
-        if len(targets[name].counts) > 1:
-            upper, lowest = _mean_limits(reports, targets[name], level)
+        if len(table.targets[name]) > 1:
+            upper, lowest = _mean_limits(reports, table, name, level)
             slope = float((upper - 1 - math.exp(limit) * (lowest - 1)).max())
             t = min(t, math.expm1(limit) / slope) if slope > 0 else t
     return t
@@ -163,34 +160,33 @@ class CertifiedReports(AdmissibleReports):
     ----------
     limits, frequencies
         As in `AdmissibleReports`; including the targets' limits on the small sample.
-    targets
-        The targets' counts in the small sample, with their limits.
+    table
+        The counts of the small sample.
+    target_limits
+        Maximum leakage in nats about each target, of at least two values.
     level
         c of `statement_level`.
-    sample_ratio
-        Size of the certifying sample relative to the small one.
     """
 
     def __init__(
         self,
         limits: Sequence[RatioLimit],
         frequencies: Floats,
-        targets: Sequence[tuple[CellCounts, float]],
+        table: AnswerCounts,
+        target_limits: Mapping[str, float],
         level: float,
-        sample_ratio: float,
     ) -> None:
         super().__init__(limits, frequencies)
-        targets = [pair for pair in targets if len(pair[0].counts) > 1]
-        counts = np.vstack([target.counts for target, _ in targets])
+        counts = np.vstack([table.targets[name] for name in target_limits])
         totals = counts.sum(axis=1)
         self._shares = np.maximum(counts, PSEUDO_COUNT) / np.maximum(totals, 1)[:, None]
-        self._possible = np.vstack([target.possible for target, _ in targets])
-        radius = mixture_radius(sample_ratio * totals, level)
+        self._possible = np.vstack([table.possible(name) for name in target_limits])
+        radius = mixture_radius(SAMPLE_RATIO * totals, level)
         self._radius = np.where(np.isfinite(radius), radius, 1e3)
         self._cuts = self._recent = np.zeros((0, self.cells))
         start, pairs = 0, []
-        for index, (target, limit) in enumerate(targets):
-            rows = range(start, start + len(target.counts))
+        for index, (name, limit) in enumerate(target_limits.items()):
+            rows = range(start, start + len(table.targets[name]))
             pairs += [(index, limit, *pair) for pair in permutations(rows, 2)]
             start = rows.stop
         indices, pair_limits, first, second = zip(*pairs, strict=True)
@@ -308,11 +304,28 @@ def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) 
     return np.asarray(tilted_shares)
 
 
+def select_mechanism(
+    fifth: Records,
+    sources: Sequence[str],
+    limits: Mapping[str, float],
+    options: Mapping[str, Any],
+    confidence: float,
+) -> ShapedMechanism:
+    """Return a mechanism, computed on a small sample, that a larger one is expected to certify."""
+    table = form_table(fifth, sources, limits)
+    level = statement_level(table, math.prod(table.sizes) * (sum(table.sizes) + 1), confidence)
+    protected = {name: at for name, at in limits.items() if len(table.targets[name]) > 1}
+    certified = partial(CertifiedReports, table=table, target_limits=protected, level=level)
+    cone = certified if protected else AdmissibleReports
+    coarse = {"starts": SELECTION_STARTS, **options, "gap": max(options["gap"], SELECTION_GAP)}
+    return shape_form(table, limits, cone=cone, **coarse)
+
+
 def certified_mechanism(
     mechanism: ShapedMechanism,
     limits: Mapping[str, float],
-    rest: Mapping[str, CellCounts],
-    counts: Integers,
+    rest: Records,
+    records: Records,
     confidence: float,
 ) -> ShapedMechanism:
     """Return a mechanism mixed with the neutral report until its limits are certified.
@@ -324,35 +337,36 @@ def certified_mechanism(
     limits
         Maximum leakage in nats about each target in the population.
     rest
-        Counts of the other records, which the selection has not used.
-    counts
-        Counts of all records by cell, for the nominal frequencies.
+        The other records, which the selection has not used.
+    records
+        All records, for the nominal frequencies.
     confidence
         Confidence level of all limits at once.
     """
+    table = form_table(rest, mechanism.sources, limits)
     data_free = [limit for limit in mechanism.limits if limit.kind in ("answer", "record")]
-    level = statement_level(rest, mechanism.outputs + 1, confidence)
+    level = statement_level(table, mechanism.outputs + 1, confidence)
     shares = mechanism.nominal @ mechanism.channel()
     reports = (mechanism.channel() / shares).T
-    kept, reduction = kept_share(reports, rest, limits, level), START_REDUCTION
+    kept, reduction = kept_share(reports, table, limits, level), START_REDUCTION
     while kept > MIN_KEPT:
         thresholds = integer_thresholds(kept * reports + (1 - kept), shares, data_free)
         channel = np.asarray(thresholds / CERTAIN, dtype=np.float64)
-        leakages = population_leakages(channel, rest, level)
+        leakages = population_leakages(channel, table, level)
         if all(leakages[name] <= limit for name, limit in limits.items()):
             break
         kept, reduction = kept * (1 - reduction), min(2 * reduction, 0.5)
     else:
         raise InputError(
             f"the limits of {', '.join(limits)} cannot be certified for the population, "
-            f"from {int(counts.sum()):,} records; raise the limits, or give scope='table'"
+            f"from {records.records:,} records; raise the limits, or give scope='table'"
         )
-    target_limits = [RatioLimit(name, rest[name].counts, limit) for name, limit in limits.items()]
+    target_limits = [RatioLimit(name, table.targets[name], limit) for name, limit in limits.items()]
     return ShapedMechanism(
         thresholds,
         sources=mechanism.sources,
         sizes=mechanism.sizes,
-        counts=counts,
+        counts=form_table(records, mechanism.sources, ()).counts,
         limits=[*target_limits, *data_free],
         wanted=mechanism.wanted,
         cell_names=mechanism.cell_names,
