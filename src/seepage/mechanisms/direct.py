@@ -80,11 +80,6 @@ class DirectResponse(MixtureMechanism):
         self.check_reports(reports)
         return np.bincount(reports.below(self.k), minlength=self.k).astype(np.float64)
 
-    def check_drawn(self, reports: Any) -> None:
-        """Raise where a report is not an integer below k."""
-        self.check_reports(reports)
-        reports.below(self.k)
-
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
         """Return the reported values themselves [paper, Appendix B]."""
         return reports.below(self.k)

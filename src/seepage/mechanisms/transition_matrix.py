@@ -210,11 +210,6 @@ class MatrixMechanism(Mechanism):
         """The guess for each output: the likeliest value, the first of tied ones."""
         return np.asarray(self._relative.argmax(axis=0))
 
-    def check_drawn(self, reports: ValueReports) -> None:
-        """Raise where a report is not an integer below the number of outputs."""
-        self.check_reports(reports)
-        reports.below(self.outputs)
-
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
         """Return the likeliest value of each report."""
         return np.asarray(self._guesses[reports.below(self.outputs)])
@@ -314,10 +309,11 @@ class UtilityExponential(MatrixMechanism):
 
     def __init__(self, utility: ArrayLike, epsilon: float) -> None:
         self.utility = _checked_utility(utility)
-        k, self.outputs = self.utility.shape
+        k, outputs = self.utility.shape
         stated = _checks.epsilon(epsilon)
         digest = hashlib.sha256((self.utility + 0.0).astype("<f8").tobytes()).hexdigest()
-        Mechanism.__init__(self, k, outputs=self.outputs, epsilon=stated, utility=digest)
+        Mechanism.__init__(self, k, outputs=outputs, epsilon=stated, utility=digest)
+        self.outputs = outputs
         self.sensitivity = float(np.ptp(self.utility, axis=0).max())
         if k > 1 and not self.sensitivity:
             raise InputError("two values must differ in their utility, got a sensitivity of 0")

@@ -40,10 +40,6 @@ class AttributeVersion1(Stored, frozen=True, kw_only=True):
     def question(self) -> Question | None:
         """The question of the attribute; None if it is not collected."""
         if self.mechanism is None:
-            if self.epsilon or self.delta:
-                raise InputError(
-                    f"attribute {self.name!r} is not collected, so its epsilon and delta must be 0"
-                )
             return None
         return Question(
             attribute=self.name,
@@ -157,18 +153,13 @@ class _PlanVersion(msgspec.Struct):
     version: int
 
 
-class _FileFormat(msgspec.Struct):
-    format: str = ""
-
-
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether the field `format` of a file is that of plans, whatever its version."""
+    """Return whether a file has the format of plans, whatever its version."""
     try:
-        return (
-            msgspec.json.decode(Path(path).read_bytes(), type=_FileFormat).format == "seepage plan"
-        )
+        msgspec.json.decode(Path(path).read_bytes(), type=_PlanVersion)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
+    return True
 
 
 def plan_schema() -> dict[str, Any]:
