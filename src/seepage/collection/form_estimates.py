@@ -34,12 +34,10 @@ from seepage._numerics import Floats, nearest_distribution
 from seepage.designs.equal_budgets import equal_split
 from seepage.mechanisms import Estimate, Mechanism, best_mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
 from seepage.plan.form import MatrixChannel, Unbounded, build_mechanism
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import Alternative
-
-TOLERANCE = 1e-6
-"""Maximum |C A - B'| due to rounding; above it no unbiased estimate of the marginal exists."""
 
 NORMAL = 1.96
 """Half-width of a 95 % interval, in standard errors."""
@@ -209,10 +207,7 @@ class MatrixEstimator:
     @cached_property
     def _inverse(self) -> Floats:
         """D^-1/2 (C D^-1/2)^+, one row per report and one column per cell."""
-        probabilities = self._cells @ self._channel
-        scale = np.zeros_like(probabilities)
-        np.divide(1.0, np.sqrt(probabilities), out=scale, where=probabilities > 0)
-        return np.asarray(scale[:, None] * np.linalg.pinv(self._channel * scale))
+        return least_squares_inverse(self._channel, self._cells @ self._channel)
 
     def marginal_matrix(self, *names: str) -> Floats:
         """Return B, the 0-1 matrix that sums cells of all answers to cells of some attributes."""
@@ -229,7 +224,7 @@ class MatrixEstimator:
         """
         marginal = self.marginal_matrix(*names).T
         estimator = self._inverse @ marginal
-        exact = np.abs(self._channel @ estimator - marginal).max() <= TOLERANCE
+        exact = np.abs(self._channel @ estimator - marginal).max() <= IDENTITY_TOLERANCE
         return np.asarray(estimator) if exact else None
 
     def unit_variance(self, *names: str) -> float:

@@ -109,7 +109,7 @@ class ShapedMechanism(MatrixMechanism, Result):
             key = (limit.kind, limit.name)
             realised = self._certified.get(limit.name) if limit.kind == "target" else None
             if realised is None:
-                realised = log_above(realised_ratio(self._chances, limit))
+                realised = log_above(realised_ratio(self.thresholds, limit))
             _, largest = promises.get(key, (limit.limit, 0.0))
             promises[key] = (limit.limit, max(largest, realised))
         return promises
@@ -122,7 +122,7 @@ class ShapedMechanism(MatrixMechanism, Result):
     @cached_property
     def answer_changes(self) -> dict[str, float]:
         """Largest change of a report's log-likelihood when one answer changes, by attribute."""
-        table = self._chances.reshape(*self.sizes, -1)
+        table = self.thresholds.reshape(*self.sizes, -1)
         return {
             source: log_above(
                 max(
