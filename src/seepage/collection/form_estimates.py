@@ -71,6 +71,13 @@ def nominal_frequencies(plan: Plan, name: str) -> Floats:
     return np.array(planned.frequencies) if planned.frequencies else np.full(size, 1.0 / size)
 
 
+def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
+    """Return the mechanisms of a product form whose reports carry information, in plan order."""
+    mechanisms = plan.channels[index]
+    names = [name for name in plan.domain.names if name in mechanisms]
+    return {name: mechanisms[name] for name in names if mechanisms[name].informative}
+
+
 def form_weights(estimates: Sequence[FormEstimate]) -> Floats:
     """Return the weight of each form, n_f / v(f), normalised to sum 1.
 

@@ -11,9 +11,10 @@ from seepage._results import Result
 from seepage.collection.form_estimates import (
     FormEstimate,
     combine,
+    informative_mechanisms,
     marginal_estimate,
 )
-from seepage.collection.pooled_sums import MatrixSums, informative_mechanisms
+from seepage.collection.pooled_sums import MatrixSums
 from seepage.collection.report_source import open_reports
 from seepage.data.domain import Domain
 from seepage.errors import InputError

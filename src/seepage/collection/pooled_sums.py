@@ -24,6 +24,7 @@ from seepage.collection.form_estimates import (
     FormEstimate,
     MatrixEstimator,
     combine,
+    informative_mechanisms,
     joint_estimate,
     marginal_estimate,
 )
@@ -290,13 +291,6 @@ def pool_reports(
     for index, batch in source.by_form({index: sums[index].columns for index in sums}):
         sums[index].add(batch)
     return PooledSums(plan, sums, source.records)
-
-
-def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
-    """Return the mechanisms of a product form whose reports carry information, in plan order."""
-    mechanisms = plan.channels[index]
-    names = [name for name in plan.domain.names if name in mechanisms]
-    return {name: mechanisms[name] for name in names if mechanisms[name].informative}
 
 
 def _group_count(width: int, records: int) -> int:
