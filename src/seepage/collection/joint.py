@@ -27,7 +27,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
-from seepage.collection.form_estimates import combine
+from seepage.collection.frequencies import combine
 from seepage.collection.pooled_sums import PooledSums, pool_reports
 from seepage.collection.report_source import ReportSource, open_reports
 from seepage.data.domain import Attribute
