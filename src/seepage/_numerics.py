@@ -9,7 +9,6 @@ Conventions, used everywhere:
 """
 
 import math
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, Decimal
@@ -167,15 +166,7 @@ def shortest_above(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-# Threads -----------------------------------------------------------------------------------------
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
+# Threads of linear algebra -----------------------------------------------------------------------
 
 _threads_lock = Lock()
 _one_thread: list[Any] = []

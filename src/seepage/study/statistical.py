@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, cast
 
 from seepage import _checks
-from seepage._numerics import cores
 from seepage._results import Progress
+from seepage.data.counting.count import usable_cores
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
@@ -159,7 +159,7 @@ def estimate_leakage(
             f"records times replicas must be at most {MAX_REPORTS:,}, "
             f"got {counted.records:,} times {_checks.shown(replicas)}"
         )
-    workers = cores() if threads is None else _checks.integer(threads, "threads", 1)
+    workers = usable_cores() if threads is None else _checks.integer(threads, "threads", 1)
     make = partial(make_task, counted, mechanisms, settings.view)
     estimates: dict[Key, LeakageEstimate] = {}
     for key, estimate in _run_tasks(keys, make, settings, workers):

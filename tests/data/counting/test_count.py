@@ -14,7 +14,6 @@ from bincount_oracle import by_bincount, domain_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seepage._numerics import cores
 from seepage.data.counting import count
 from seepage.data.counting.count import count_batches, count_codes, count_scan
 from seepage.data.table import CodedBatch
@@ -182,7 +181,7 @@ def test_few_batches_are_alive_at_a_time(monkeypatch):
 
     assert count_batches(batches(), 1).rows == 60_000
     assert len(gone) == 60
-    assert most <= 2 * cores() + count.DECODED_AHEAD + 1
+    assert most <= 2 * count.usable_cores() + count.DECODED_AHEAD + 1
 
 
 def test_large_tables_are_counted_by_one_thread():
