@@ -5,7 +5,6 @@ import binascii
 import os
 import zlib
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -168,11 +167,6 @@ def _inconsistency(saved: _SavedResult) -> str:
         "attributes": saved.attributes,
         "cpl": saved.cpl,
         **{f"row {number} of cpl": row for number, row in enumerate(saved.cpl)},
-        **{
-            key: values
-            for key in ("epsilon", "mechanism", "delta", "limit")
-            if isinstance(values := getattr(saved, key), list)
-        },
     }
     if saved.experienced is not None:
         for key, values in msgspec.structs.asdict(saved.experienced).items():
@@ -189,18 +183,11 @@ def _inconsistency(saved: _SavedResult) -> str:
     guarantees = {*saved.totals, *(saved.refused or ()), *(saved.refuted or ())}
     if unknown := guarantees - set(GUARANTEES):
         return f"there is no guarantee {min(unknown)!r}"
-    if unknown := set(_named_attributes(saved)) - set(names):
+    witnesses = [w for total in saved.totals.values() for w in total.evidence or () if w]
+    named = {name for witness in witnesses for name in (witness.target, *witness.reports)}
+    if unknown := named.union(*(saved.refuted or {}).values()) - set(names):
         return f"there is no attribute {min(unknown)!r}"
     return ""
-
-
-def _named_attributes(saved: _SavedResult) -> chain[str]:
-    """Return the names of attributes in witnesses and in refuted totals."""
-    witnesses = [w for total in saved.totals.values() for w in total.evidence or () if w]
-    return chain(
-        (name for witness in witnesses for name in (witness.target, *witness.reports)),
-        chain.from_iterable((saved.refuted or {}).values()),
-    )
 
 
 def _pairs(saved: _SavedResult) -> PairCounts:
