@@ -13,6 +13,7 @@ from seepage import _checks
 from seepage._results import json_text
 from seepage.cli.options import (
     BUDGET,
+    LIMIT,
     SEED,
     all_options_but,
     chart_option,
@@ -83,7 +84,7 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @click.option(
     "--radius", type=float, default=0.0, help="Robust bounds: rows within this total variation."
 )
-@click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
+@LIMIT
 @click.option(
     "--people",
     type=int,

@@ -191,10 +191,9 @@ def estimate(
     """
     from seepage.plan import Plan
 
-    if joint is None:
-        reject_options(["method"], "it says how --joint is estimated")
     plan = Plan.load(plan_path)
     if joint is None:
+        reject_options(["method"], "it says how --joint is estimated")
         estimates: Any = plan.estimate(readable_reports(reports, plan), consistent=consistent)
     elif consistent:
         raise InputError("--consistent is for single attributes; for --joint use --method em")
@@ -228,29 +227,23 @@ def _parse_two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _frequencies_text(estimates: Any) -> str:
-    joint = hasattr(estimates, "method")
-    labels = ("first_value", "second_value") if joint else ("attribute", "value")
+    if hasattr(estimates, "method"):
+        labels: tuple[str, ...] = ("first_value", "second_value")
+        titles = (estimates.first.name, estimates.second.name)
+        how = "unbiased" if estimates.method == "inversion" else "maximum likelihood"
+        about = f"{' and '.join(titles)}: joint frequencies from {estimates.records:,} reports"
+    else:
+        labels = titles = ("attribute", "value")
+        how = "nearest distributions" if estimates.consistent else "unbiased"
+        about = f"{estimates.records:,} reports of {len(estimates.domain)} attributes"
     cells = estimates.to_arrow().select([*labels, "frequency", "standard_error"]).to_pydict()
     rows = [[*names, f"{f:.5f}", f"{e:.5f}"] for *names, f, e in zip(*cells.values(), strict=True)]
-    head = (estimates.first.name, estimates.second.name) if joint else labels
-    table = text_columns([[*head, "frequency", "standard error"], *rows])
-    return "\n".join([_heading(estimates), table, *_notes(estimates)])
-
-
-def _heading(estimates: Any) -> str:
-    if hasattr(estimates, "method"):
-        how = "unbiased" if estimates.method == "inversion" else "maximum likelihood"
-        pair = f"{estimates.first.name} and {estimates.second.name}"
-        return f"{pair}: joint frequencies from {estimates.records:,} reports, {how}"
-    how = "nearest distributions" if estimates.consistent else "unbiased"
-    return f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
-
-
-def _notes(estimates: Any) -> list[str]:
-    return [
+    notes = [
         f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
         for name in getattr(estimates, "untold", ())
     ]
+    table = text_columns([[*titles, "frequency", "standard error"], *rows])
+    return "\n".join([f"{about}, {how}", table, *notes])
 
 
 @click.command("client", cls=FileCommand)

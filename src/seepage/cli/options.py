@@ -238,6 +238,7 @@ BUDGET = click.option(
     default=1.0,
     help="The budget of each attribute.",
 )
+LIMIT = click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
 RENAME = setting_option("--rename", metavar="OLD=NEW", help="Rename a column.", cls=TableOption)
 MISSING_MARKER = table_option(
     "--missing-marker",

@@ -10,6 +10,7 @@ import click
 from seepage import _checks
 from seepage._numerics import rounded_up, shortest_above
 from seepage.cli.options import (
+    LIMIT,
     SEED,
     all_options_but,
     chart_option,
@@ -37,7 +38,6 @@ from seepage.cli.output import (
 )
 from seepage.errors import InputError
 
-LIMIT = click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
 COLLECTION_OPTIONS = grouped(
     names_option("--public", help="Attributes that are public already."),
     names_option("--left-out", help="Attributes that are not collected."),
