@@ -7,7 +7,7 @@ import numpy as np
 import seepage as sp
 from benchmarks import Figure, best_of, seconds
 from seepage.designs.forms.form_problem import FormProblem, Precisions
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.strategies import OPTIMAL_SMP, SPLIT
 
 __all__ = ["full", "main"]
@@ -85,7 +85,7 @@ def _designed(
 def _scoring(records: sp.Records) -> Figure:
     """Count, fit and score a form of six attributes whose stem was not counted before."""
     count = len(records.domain)
-    scorer = ExactForms(records)
+    scorer = ExactForms(FormCounter(records))
     problem = FormProblem(
         records.domain,
         scorer,

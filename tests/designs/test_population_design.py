@@ -89,14 +89,15 @@ def test_limits_hold_with_slack_and_the_design_beats_smp(found):
 
 
 def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(found):
+    from seepage.designs.forms.form_totals import FormCounter
     from seepage.designs.forms.population_forms import PopulationForms
 
     records = drawn(50_000)
-    scorer = PopulationForms(records, 0.95, largest=8)
+    scorer = PopulationForms(FormCounter(records), 0.95, 8, range(len(DOMAIN)))
     table = sp.find_design(records, 1.0, seconds=5, scope="table", shape="never")
     for form in found.forms:
         places = [DOMAIN.index(name) for name in form.attributes]
-        limits = scorer.totals(scorer.table(places), np.array(form.epsilons))
+        limits = scorer.totals(scorer.counter.table(places), np.array(form.epsilons))
         assert 0.99 < limits.max() <= 1.0 or len(places) == 1
         assert np.allclose(form.totals, min(1.0, sum(form.epsilons)))  # not the lower ones
         assert len({round(e, 9) for e in form.epsilons}) == 1

@@ -12,7 +12,7 @@ from seepage._numerics import Floats, Integers, shortest_above
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
-from seepage.designs.strategies import OPTIMAL_SMP, Strategy
+from seepage.designs.strategies import OPTIMAL_SMP, Strategy, error_of
 
 if TYPE_CHECKING:
     from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
@@ -208,8 +208,8 @@ class Design(Result):
     @property
     def of_smp(self) -> float | None:
         """The error relative to that of SMP with the best shares; None if SMP is not compared."""
-        errors = [strategy.error for strategy in self.comparison if strategy.name == OPTIMAL_SMP]
-        return self.error / errors[0] if errors else None
+        smp_error = error_of(OPTIMAL_SMP, self.comparison)
+        return None if smp_error is None else self.error / smp_error
 
     def questions(self) -> Iterator[tuple[int, DesignedForm, str, str, float]]:
         """Yield every question: number of the form from 1, form, attribute, mechanism, budget."""
@@ -303,18 +303,16 @@ class Design(Result):
 def _shaped_note(forms: Sequence[DesignedForm]) -> str:
     """Return a remark on the largest leakage of shaped forms beyond their totals."""
     leakages = [form.known_answers for form in forms if form.known_answers is not None]
-    clauses: dict[str, Sequence[float | None]] = {
-        "changing one answer changes a report's log-likelihood by": [
-            *(form.answer for form in leakages)
-        ],
-        "whoever knows one other answer learns about an answer": [f.one for f in leakages],
-        "whoever knows two": [f.two for f in leakages],
-        "the leakage about an exclusive or of answers is": [f.xor for f in leakages],
+    clauses = {
+        "answer": "changing one answer changes a report's log-likelihood by",
+        "one": "whoever knows one other answer learns about an answer",
+        "two": "whoever knows two",
+        "xor": "the leakage about an exclusive or of answers is",
     }
     parts = []
-    for clause, values in clauses.items():
-        known = [value for value in values if value is not None]
-        if known:
-            parts.append(f"{clause} at most {shortest_above(max(known))}")
+    for name, clause in clauses.items():
+        values = [value for form in leakages if (value := getattr(form, name)) is not None]
+        if values:
+            parts.append(f"{clause} at most {shortest_above(max(values))}")
     sending = "1 form sends" if len(leakages) == 1 else f"{len(leakages)} forms send"
     return f"{sending} one shaped report: {', '.join(parts)}"

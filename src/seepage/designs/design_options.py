@@ -12,7 +12,7 @@ from seepage.data.domain import Domain, for_each
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import attribute_mask, positive_limit
 from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices, Precisions
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.errors import InputError
 
 MIN_LIMIT = 1e-6
@@ -52,8 +52,8 @@ def make_form_problem(
         max_attributes = _checks.integer(largest, "largest", 1)
     _check_items(domain, items, never_together, max_attributes)
     _check_joint(domain, pairs, collected, never_together)
-    public_indices, known_indices = (np.flatnonzero(m).tolist() for m in (is_public, is_known))
-    scorer = ExactForms(records, public_indices, known_indices)
+    strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
+    scorer = ExactForms(FormCounter(records, *strata))
     if scope == "table":  # for the population the certifier checks it
         _check_public(domain, scorer, limits)
     problem = FormProblem(
@@ -69,8 +69,6 @@ def make_form_problem(
         math.inf if record_limit is None else _limit(record_limit, "record_limit"),
         max_attributes,
         scope == "population",
-        tuple(public_indices),
-        tuple(known_indices),
     )
     _check_least(problem)
     return problem
@@ -194,9 +192,9 @@ def _check_joint(
 
 def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
     """Raise if the public attributes alone leak more than a limit allows."""
-    if not scorer.public:
+    if not scorer.counter.public:
         return
-    leakages = scorer.totals(scorer.table(()), np.zeros(0))
+    leakages = scorer.totals(scorer.counter.table(()), np.zeros(0))
     exceeded = np.flatnonzero(leakages > limits)
     if len(exceeded):
         k = int(exceeded[0])

@@ -20,7 +20,7 @@ from seepage.designs.design_options import make_form_problem
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution, best_shares, evaluate
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, Precisions
 from seepage.designs.forms.form_search import FormSearch, Timer, generate_forms
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.forms.population_certifier import PopulationCertifier, halved
 from seepage.designs.forms.table_certifier import TableCertifier
 from seepage.designs.shaped.form_shaper import MAX_SHAPED, MIN_SHAPED_SHARE, FormShaper
@@ -68,8 +68,7 @@ def search_design(
     """
     timer = Timer(seconds)
     problem = make_form_problem(records, **conditions)
-    strata = problem.public_indices or problem.known_indices
-    shaped = mechanism is None and shape != "never" and not strata
+    shaped = mechanism is None and shape != "never" and not (problem.public or problem.known)
     certifier: Certifier
     if problem.fixed_caps:  # shaped forms take half of the error probability 1 - confidence
         certifier = PopulationCertifier(problem, records, confidence, shaped)
@@ -156,7 +155,7 @@ class DesignRun:
 
     def _certified(self, form: Indices) -> FittedForm | None:
         """Return a form with certified budgets; None if they are below the useful ones."""
-        fitted = self.search_forms.fit(form[:-1], form[-1:])
+        fitted = self.search_forms.fit(form)
         certified = None if fitted is None else self.certifier.certify(fitted)
         return certified if certified is not None and self.problem.is_useful(certified) else None
 
@@ -170,10 +169,10 @@ class DesignRun:
         self.run_rounds(self._rounds(np.random.default_rng(seed)))
 
     def _rounds(self, rng: np.random.Generator) -> Iterator[ShareSolution]:
-        search, pool, certifier = self.search_forms, self.pool, self.certifier
+        certify, max_pairs = self.certifier.certify, self.certifier.max_pairs
         for thorough in (False, True):
             yield from generate_forms(
-                search, pool, certifier.accept, rng, thorough, certifier.max_pairs
+                self.search_forms, self.pool, certify, rng, thorough, max_pairs
             )
 
     def run_rounds(self, rounds: Iterator[ShareSolution]) -> None:
@@ -193,10 +192,7 @@ class DesignRun:
             self.ended = "time" if self.timer.expired() else "no better form"
 
     def _show_progress(self) -> None:
-        if self.progress is None:
-            return
-        total = None if math.isinf(self.timer.seconds) else math.ceil(self.timer.seconds)
-        self.progress(int(min(self.timer.elapsed, self.timer.seconds)), total)
+        self.timer.show(self.progress)
         describe = getattr(self.progress, "describe", None)
         if describe is not None:
             error = self.pool.solution.objective / self.records.records
@@ -230,8 +226,8 @@ class DesignRun:
         return Design(
             self.records.pairs(),
             problem.limits,
-            tuple(names[j] for j in problem.public_indices),
-            tuple(names[j] for j in problem.known_indices),
+            tuple(names[j] for j in problem.public),
+            tuple(names[j] for j in problem.known),
             tuple(_designed(problem, form, pi) for form, pi in zip(forms, shares, strict=True)),
             attribute_errors,
             dict(zip(pairs, errors[count:].tolist(), strict=True)),
@@ -341,7 +337,7 @@ def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
     scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
     problem = replace(
         run.problem,
-        scorer=ExactForms(scaled),
+        scorer=ExactForms(FormCounter(scaled)),
         precisions=Precisions(scaled, run.problem.precisions.joint),
         max_cells=MAX_POPULATION_CELLS,
     )

@@ -21,7 +21,7 @@ from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
 from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
-from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
+from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, error_of
 from seepage.errors import InputError
 from seepage.totals.result import SCOPES, check_whole_table
 
@@ -184,14 +184,14 @@ def find_design(
         for name, value in conditions.items()
     }
     search = partial(search_design, conditions, confidence, shape, mechanism, seed_number)
-    pool = _suggested_pool(records) if limit_seconds >= MIN_POOLING_SECONDS else None
-    if pool is None:
+    rare = rare_values(records, default_pool(records.records))
+    if not rare or limit_seconds < MIN_POOLING_SECONDS:
         return search(records, limit_seconds, progress)
     design = search(records, (1 - POOLING_SHARE) * limit_seconds, progress)
     if design.ended == "interrupted":
         return design
     short_search = partial(search, seconds=POOLING_SHARE * limit_seconds, progress=None)
-    return _with_pooling_note(design, records, pool, short_search)
+    return _with_pooling_note(design, records, merged_counts(rare), short_search)
 
 
 # The gain of pooling rare values ----------------------------------------------------------------
@@ -200,14 +200,8 @@ MAX_POOLED_RATIO = 0.97
 """Maximum ratio of the errors with and without pooling for a note that suggests pooling."""
 
 
-def _suggested_pool(records: Records) -> int | None:
-    """Return the count below which values would be pooled; None if no value is so rare."""
-    pool = default_pool(records.records)
-    return pool if rare_values(records, pool) else None
-
-
 def _with_pooling_note(
-    design: Design, records: Records, pool: int, search: Callable[[Records], Design]
+    design: Design, records: Records, merged: str, search: Callable[[Records], Design]
 ) -> Design:
     """Return a design with a note if pooling rare values would lower its error.
 
@@ -215,8 +209,8 @@ def _with_pooling_note(
     ----------
     design, records
         The design and its records.
-    pool
-        Values with fewer records are pooled.
+    merged
+        The numbers of rare values by attribute, for the note.
     search
         Returns a design of other records under the same conditions, in a short time.
 
@@ -225,13 +219,13 @@ def _with_pooling_note(
     Errors over different numbers of values cannot be compared, so each is divided by that of SMP
     with the best shares on the same values.
     """
+    pool = default_pool(records.records)
     try:
         before, after = design.of_smp, search(pool_rare(records, pool)).of_smp
     except (InputError, KeyboardInterrupt):
         return design
     if before is None or after is None or after > MAX_POOLED_RATIO * before:
         return design
-    merged = merged_counts(rare_values(records, pool))
     note = (
         f"pool={pool} would merge rare values ({merged}): a short search then finds "
         f"{after:.3g} of the best SMP's error, and this design has {before:.3g} of it"
@@ -265,7 +259,9 @@ class Frontier(Result):
     @property
     def product_errors(self) -> Floats:
         """The error of each design without shaped reports."""
-        return np.array([_product_error(design) for design in self.designs])
+        products = (error_of(DESIGN, design.comparison) for design in self.designs)
+        errors = zip(products, self.errors.tolist(), strict=True)
+        return np.array([error if product is None else product for product, error in errors])
 
     @property
     def shares(self) -> Floats:
@@ -274,9 +270,8 @@ class Frontier(Result):
 
     @property
     def _smp_error(self) -> float:
-        comparison = self.designs[-1].comparison
-        errors = [strategy.error for strategy in comparison if strategy.name == OPTIMAL_SMP]
-        return errors[0] if errors else float(self.errors[0])
+        error = error_of(OPTIMAL_SMP, self.designs[-1].comparison)
+        return float(self.errors[0]) if error is None else error
 
     @property
     def half_nat(self) -> float:
@@ -362,19 +357,10 @@ def frontier(
     lowest = float(last.limits.min())
     grid = np.linspace(lowest, max(last.record, lowest), number)
     designs = [
-        *(
-            find_design(records, limit, record_limit=record, seconds=seconds_each, **keywords)
-            for record in grid[:-1]
-        ),
-        last,
+        find_design(records, limit, record_limit=record, seconds=seconds_each, **keywords)
+        for record in grid[:-1].tolist()
     ]
+    designs.append(last)
     for index in range(1, number):
-        if designs[index].error > designs[index - 1].error:
-            designs[index] = designs[index - 1]
+        designs[index] = min(designs[index], designs[index - 1], key=lambda one: one.error)
     return Frontier(tuple(designs), grid)
-
-
-def _product_error(design: Design) -> float:
-    """Return the error of the design without shaped reports."""
-    errors = (strategy.error for strategy in design.comparison if strategy.name == DESIGN)
-    return next(errors, design.error)

@@ -62,6 +62,11 @@ class Strategy:
         return float(np.mean(self.errors))
 
 
+def error_of(name: str, strategies: Sequence[Strategy]) -> float | None:
+    """Return the error of a strategy by name; None if it is not among them."""
+    return next((strategy.error for strategy in strategies if strategy.name == name), None)
+
+
 def fake_data_budget(limit: float, attributes: int) -> float:
     """Return eps' = ln(d (e^limit - 1) + 1), the amplified budget of RS+FD as published.
 
@@ -101,8 +106,6 @@ def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool)
 def _fake_data_error(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
     """Return the expected error of RS+FD with GRR or OUE, the smaller one, and the mechanism."""
     count, size = len(pairs.domain), pairs.domain[index].size
-    if size == 1:
-        return 0.0, "grr"
     shares = pairs.marginals[index] / pairs.records
     errors = []
     for name in ("grr", "oue"):
@@ -140,7 +143,7 @@ def compare_designs(
     asked = np.flatnonzero(problem.collected & (problem.weights[: len(problem.domain)] > 0))
     indices, people, strategies = asked.tolist(), records.records, list[Strategy]()
     limit, precisions = float(problem.limits.min()), problem.precisions
-    has_public = bool(problem.public_indices)
+    has_public = bool(problem.public)
     if not has_public:
         split = (equal_split(limit, len(indices)),) * len(indices)
         names = tuple(map(precisions.best_mechanism, indices, split))
@@ -198,7 +201,7 @@ def _smp(
     budgets = tuple(float(best[j].epsilons[0]) for j in asked)
     names = tuple(best[j].mechanisms[0] for j in asked)
     within = problem.fixed_caps and max(budgets) <= float(problem.limits.min())
-    guarantee = "worst" if within and not problem.public_indices else "exact"
+    guarantee = "worst" if within and not problem.public else "exact"
     return [
         Strategy(name, budgets, _errors(precisions * shares, people), names, guarantee, True)
         for name, shares in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))

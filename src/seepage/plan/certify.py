@@ -17,7 +17,7 @@ from seepage._results import json_ready
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
@@ -130,9 +130,10 @@ def _exact_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> Floa
     asked = [index(question.attribute) for question in questions]
     budgets = np.array([question.epsilon for question in questions])
     if {question.mechanism for question in questions} == {"grr"}:
-        scorer = ExactForms(counted, list(map(index, public)), list(map(index, known)))
+        counter = FormCounter(counted, list(map(index, public)), list(map(index, known)))
+        scorer = ExactForms(counter)
         if scorer.fits(asked):
-            return scorer.totals(scorer.table(asked), budgets)
+            return scorer.totals(counter.table(asked), budgets)
     elif len(asked) == 1 and not (public or known or questions[0].parameters):
         epsilons = np.zeros(len(plan.domain))
         epsilons[asked] = budgets
@@ -180,9 +181,7 @@ def _release(plan: Plan, form: Form, planned: PlannedAttribute) -> Any:
         return PUBLIC
     if plan.basis == "bound" or question is None:
         return None
-    if question.parameters:
-        return question.mechanism_for(planned.attribute.size)
-    return question.mechanism
+    return question.mechanism_for(planned.attribute.size)
 
 
 def matrix_totals(

@@ -76,8 +76,8 @@ def test_totals_are_at_least_the_truth_and_hardly_more(records, data):
     form = data.draw(st.permutations(list(places)).map(tuple), "form")
     form = form[: data.draw(st.integers(1, len(form)), "length")]
     budgets = [data.draw(st.sampled_from([1e-9, 0.25, 1.0, 3.0]), "budget") for _ in form]
-    scorer = ExactForms(records)
-    found = scorer.totals(scorer.table(form), np.array(budgets))
+    scorer = ExactForms(FormCounter(records))
+    found = scorer.totals(scorer.counter.table(form), np.array(budgets))
     for target in places:
         truth = true_total(records, form, budgets, target)
         assert truth - Decimal(float(found[target])) <= Decimal("1e-40")
@@ -93,8 +93,8 @@ def test_public_and_known_attributes_enter_the_totals(records, data):
     known = [j for j, role in zip(places, roles, strict=True) if role == "k"]
     form = [j for j in places if j not in public] or [0]
     budgets = np.full(len(form), 0.7)
-    scorer = ExactForms(records, public, known)
-    found = scorer.totals(scorer.table(form), budgets)
+    scorer = ExactForms(FormCounter(records, public, known))
+    found = scorer.totals(scorer.counter.table(form), budgets)
     for target in places:
         truth = true_total(records, form, budgets.tolist(), target, public, known)
         if truth is None:
@@ -136,9 +136,9 @@ def test_totals_equal_those_of_the_package():
     codes = rng.integers(0, 3, (400, 4))
     codes[:, 2] = (codes[:, 0] + codes[:, 1]) % 3
     records = people((3, 3, 3, 3), codes)
-    scorer = ExactForms(records)
+    scorer = ExactForms(FormCounter(records))
     for form in combinations(range(4), 2):
-        found = scorer.totals(scorer.table(form), np.array([0.9, 0.4]))
+        found = scorer.totals(scorer.counter.table(form), np.array([0.9, 0.4]))
         budgets = [0.0] * 4
         budgets[form[0]], budgets[form[1]] = 0.9, 0.4
         truth = sp.total_leakage(records, budgets, mechanism="grr", guarantee="exact").values
@@ -147,17 +147,17 @@ def test_totals_equal_those_of_the_package():
 
 def test_a_form_of_both_inputs_leaks_about_their_xor():
     coins = people((2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    scorer = ExactForms(coins)
-    pair = scorer.totals(scorer.table((0, 1)), np.ones(2))
+    scorer = ExactForms(FormCounter(coins))
+    pair = scorer.totals(scorer.counter.table((0, 1)), np.ones(2))
     assert pair[2] == pytest.approx(math.log(math.cosh(1)), abs=1e-12)
-    alone = scorer.totals(scorer.table((0,)), np.ones(1))
+    alone = scorer.totals(scorer.counter.table((0,)), np.ones(1))
     assert alone[2] < 1e-12
 
 
 def test_a_single_report_never_leaks_more_than_its_budget():
     copies = people((2, 2), [[0, 0], [1, 1]])
-    scorer = ExactForms(copies)
-    assert scorer.totals(scorer.table((0,)), np.array([1.0])).tolist() == [1.0, 1.0]
+    scorer = ExactForms(FormCounter(copies))
+    assert scorer.totals(scorer.counter.table((0,)), np.array([1.0])).tolist() == [1.0, 1.0]
 
 
 def test_too_many_combinations_of_known_values_raise():
@@ -165,4 +165,4 @@ def test_too_many_combinations_of_known_values_raise():
     codes = np.stack([rng.integers(0, k, 20_000) for k in (70, 70, 2)], axis=1)
     records = people((70, 70, 2), codes)
     with pytest.raises(InputError, match="combinations of values"):
-        ExactForms(records, known=[0, 1])
+        ExactForms(FormCounter(records, known=[0, 1]))

@@ -30,9 +30,9 @@ def test_limits_tend_to_the_totals_of_the_table(epsilons):
     gaps = []
     for times in (10, 1000, 10**5):
         data = records(weights * times)
-        scorer, exact = PopulationForms(data), ExactForms(data)
-        found = scorer.totals(scorer.table((0, 1)), np.array(epsilons))
-        gaps.append(found - exact.totals(exact.table((0, 1)), np.array(epsilons)))
+        scorer, exact = scorer_of(data), ExactForms(FormCounter(data))
+        found = scorer.totals(scorer.counter.table((0, 1)), np.array(epsilons))
+        gaps.append(found - exact.totals(exact.counter.table((0, 1)), np.array(epsilons)))
     assert (np.diff(gaps, axis=0) <= 1e-9).all()
     assert (np.array(gaps) >= -1e-12).all()
     assert gaps[-1].max() < 0.02
@@ -40,13 +40,14 @@ def test_limits_tend_to_the_totals_of_the_table(epsilons):
 
 def test_levels_count_the_statements_of_the_union_bound():
     data = records(np.full(len(CELLS), 10))
-    every = PopulationForms(data, 0.9, largest=2)  # forms of 1 or 2 questions, and that of all
+    counter = FormCounter(data)
+    every = PopulationForms(counter, 0.9, 2, range(4))  # forms of 1 or 2 questions, and that of all
     pairs = sum(a * b for a, b in itertools.combinations(SIZES, 2))
     assert every.level(2) == pytest.approx(math.log(3 * 2 * 9 * pairs / 0.1))
     with pytest.raises(InputError, match="at most 2 attributes"):
         every.level(3)
     assert every.level(4) == pytest.approx(math.log(3 * 2 * 9 * math.prod(SIZES) / 0.1))
-    few = PopulationForms(data, 0.9, asked=[0, 1], largest=5)
+    few = PopulationForms(counter, 0.9, 5, [0, 1])
     assert few.level(2) == pytest.approx(math.log(2 * 2 * 9 * 6 / 0.1))
 
 
@@ -99,7 +100,7 @@ def stratified(weights, form, budgets, known, public, c=None):
 
 def scorer_of(data, known=(), public=()):
     asked = [j for j in range(len(SIZES)) if j not in public]
-    return PopulationForms(data, asked=asked, counter=FormCounter(data, public, known))
+    return PopulationForms(FormCounter(data, public, known), 0.95, 8, asked)
 
 
 STRATA = [((0,), ()), ((), (2,)), ((0,), (2,)), ((0, 2), ())]
@@ -112,7 +113,7 @@ def test_limits_given_known_and_beside_public_values_are_those_of_every_report(
 ):
     weights = np.random.default_rng(3).integers(5, 300, len(CELLS))
     scorer, form = scorer_of(records(weights), known, public), (1, 3)
-    found = scorer.totals(scorer.table(form), np.array(budgets), 8)
+    found = scorer.totals(scorer.counter.table(form), np.array(budgets), 8)
     truth = stratified(weights, form, budgets, known, public, scorer.level(2))
     targets = [k for k in range(len(SIZES)) if k not in (*known, *public)]
     most = math.inf if public else sum(budgets)
@@ -129,8 +130,8 @@ def test_limits_given_known_and_beside_public_values_are_those_of_every_report(
 def test_reports_about_known_attributes_leak_nothing():
     data = records(np.random.default_rng(4).integers(50, 300, len(CELLS)))
     scorer = scorer_of(data, known=[0])
-    with_it = scorer.totals(scorer.table((0, 1, 3)), np.array([9.0, 0.6, 0.6]))
-    without = scorer._limits(scorer.table((1, 3)), np.array([0.6, 0.6]), scorer.level(3), 3)
+    with_it = scorer.totals(scorer.counter.table((0, 1, 3)), np.array([9.0, 0.6, 0.6]))
+    without = scorer._limits(scorer.counter.table((1, 3)), np.array([0.6, 0.6]), scorer.level(3), 3)
     assert with_it == pytest.approx(without, abs=1e-12)
 
 
@@ -139,22 +140,22 @@ def test_combinations_without_records_leave_the_sum_of_budgets_or_no_limit():
     weights[(CELLS[:, 0] == 1) & (CELLS[:, 1] == 2)] = 0
     data, budgets = records(weights), np.array([0.5, 0.5])
     held = scorer_of(data, known=[0])
-    found = held.totals(held.table((2, 3)), budgets, 8)
+    found = held.totals(held.counter.table((2, 3)), budgets, 8)
     truth = stratified(weights, (2, 3), budgets, [0], [], held.level(2))
     assert found == pytest.approx(truth, abs=1e-8)  # that row has the whole range
     assert found[1] > max(found[[2, 3]]) + 0.01
     every = np.ones(4, dtype=bool)
     assert held.rarest(every).startswith("'a1' has the value '2' where 'a0' is '1', in 0 of 200,")
     clear = scorer_of(data, public=[0])
-    found = clear.totals(clear.table((2, 3)), budgets)
+    found = clear.totals(clear.counter.table((2, 3)), budgets)
     assert np.isinf(found[[0, 1]]).all()
     assert found[2] < 0.7
     both = scorer_of(data, known=[0, 1])
-    found = both.totals(both.table((2, 3)), budgets)
+    found = both.totals(both.counter.table((2, 3)), budgets)
     assert found == pytest.approx([0.0, 0.0, 1.0, 1.0])
     assert both.rarest(every) == "there is no record where 'a0' is '1' and 'a1' is '2'"
     seen = scorer_of(data, public=[0, 1])
-    assert np.isinf(seen.totals(seen.table((2, 3)), budgets)).all()
+    assert np.isinf(seen.totals(seen.counter.table((2, 3)), budgets)).all()
 
 
 @pytest.mark.parametrize(("known", "public", "c"), [((0,), (), -3.0), ((), (2,), -3.5)])
@@ -169,10 +170,10 @@ def test_population_limits_cover_the_population_with_their_confidence(known, pub
     held, generous = 0, np.zeros(2)
     for _ in range(200):
         data = records(rng.multinomial(1_500, chances))
-        scorer, exact = scorer_of(data, known, public), ExactForms(data, public, known)
-        held += (scorer.totals(scorer.table(form), budgets)[targets] >= truth).all()
-        table = exact.totals(exact.table(form), budgets)[targets]
-        few = scorer._limits(scorer.table(form), budgets, c, 3)[targets]
+        scorer, exact = scorer_of(data, known, public), ExactForms(FormCounter(data, public, known))
+        held += (scorer.totals(scorer.counter.table(form), budgets)[targets] >= truth).all()
+        table = exact.totals(exact.counter.table(form), budgets)[targets]
+        few = scorer._limits(scorer.counter.table(form), budgets, c, 3)[targets]
         generous += [(table >= truth).all(), (few >= truth).all()]
     assert held >= 190
     assert generous.max() < 190

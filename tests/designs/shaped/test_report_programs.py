@@ -33,7 +33,6 @@ def test_each_program_has_its_own_optimum(warm, monkeypatch):
     for rows, act in (
         ([], lambda: None),
         (wide, lambda: programs.add(-more)),
-        (wide[1:], lambda: programs.replace(-more[1:])),
     ):
         act()
         sides = np.vstack([SIDES, *rows])

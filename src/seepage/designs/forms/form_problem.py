@@ -12,7 +12,7 @@ from seepage._numerics import Booleans, Floats, summed_up
 from seepage.data.domain import Domain
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
-from seepage.designs.forms.form_totals import FormScorer, FormTable
+from seepage.designs.forms.form_totals import ExactForms, FormTable
 from seepage.mechanisms import mechanism, registered
 
 if TYPE_CHECKING:
@@ -56,7 +56,12 @@ class Precisions:
     records
         The records, for the frequencies.
     joint
-        Pairs of attributes, by index, whose joint distribution is to be estimated.
+        Pairs of attributes, by ascending index, whose joint distribution is to be estimated.
+
+    Attributes
+    ----------
+    quantities
+        The attributes of each quantity: single ones, then pairs.
 
     Notes
     -----
@@ -78,19 +83,15 @@ class Precisions:
     def __init__(self, records: Records, joint: Sequence[tuple[int, int]] = ()) -> None:
         self.sizes = records.domain.sizes
         number = max(records.records, 1)
-        count = len(self.sizes)
-        self.frequencies = [records.marginal(j) / number for j in range(count)]
+        attributes = range(len(self.sizes))
+        self.frequencies = [records.marginal(j) / number for j in attributes]
         self.squares = [float((f**2).sum()) for f in self.frequencies]
         self.joint = tuple(joint)
+        self.quantities = [*((j,) for j in attributes), *self.joint]
         self._mechanism = lru_cache(None)(mechanism)
         self._joint_squares = [
             float(((records.counts([i, j]) / number) ** 2).sum()) for i, j in self.joint
         ]
-
-    @property
-    def count(self) -> int:
-        """The number of quantities: attributes, then pairs."""
-        return len(self.sizes) + len(self.joint)
 
     def _second_moment(self, j: int, epsilon: float) -> float:
         """Return k alpha + beta: the expected sum of squares of one report's estimate."""
@@ -123,7 +124,7 @@ class Precisions:
 
     def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
         """Return V[f, :], the precision of every quantity from one report of a form."""
-        row = np.zeros(self.count)
+        row = np.zeros(len(self.quantities))
         budgets = dict(zip(attributes, epsilons, strict=True))
         for j, epsilon in budgets.items():
             row[j] = self.single(j, epsilon)
@@ -232,15 +233,13 @@ class FormProblem:
         True: the largest budget of an attribute is its limit, which does not depend on the records
         (needed for the population).  False: it is the largest one that the attribute may have in a
         form of its own.
-    public_indices, known_indices
-        Attributes released in the clear, and attributes that the adversary knows of the person.
     max_cells
         The maximum number of combinations of answers of a form; set while the search is for forms
         that can be shaped.
     """
 
     domain: Domain
-    scorer: FormScorer
+    scorer: ExactForms
     precisions: Precisions
     limits: Floats
     collected: Booleans
@@ -251,8 +250,6 @@ class FormProblem:
     record_limit: float = math.inf
     largest: int = MAX_FORM
     fixed_caps: bool = False
-    public_indices: Indices = ()
-    known_indices: Indices = ()
     max_cells: float = math.inf
     caps: Floats = field(init=False)
 
@@ -263,6 +260,16 @@ class FormProblem:
             for j in np.flatnonzero(self.collected).tolist():
                 if self.scorer.fits((j,)):
                     self.caps[j] = self.fit((j,)).max_budget
+
+    @property
+    def public(self) -> Indices:
+        """Attributes released in the clear."""
+        return self.scorer.counter.public
+
+    @property
+    def known(self) -> Indices:
+        """Attributes that the adversary knows of the person."""
+        return self.scorer.counter.known
 
     @property
     def min_limit(self) -> float:
@@ -308,7 +315,7 @@ class FormProblem:
         Cheapest if a form with the same attributes but the last was counted before (see
         `FormCounter`).
         """
-        return self.fit_table(self.scorer.table(attributes))
+        return self.fit_table(self.scorer.counter.table(attributes))
 
     def fit_table(
         self, table: FormTable, max_budget: float = math.inf, tolerance: float = TOLERANCE
@@ -329,7 +336,7 @@ class FormProblem:
         order = np.argsort(table.attributes)
         attributes = tuple(table.attributes[index] for index in order.tolist())
         names = ("grr",) * len(attributes)
-        return FittedForm(attributes, epsilons[order], totals, names, self.scorer.guarantee)
+        return FittedForm(attributes, epsilons[order], totals, names)
 
     def is_useful(self, form: FittedForm) -> bool:
         """Return whether every budget is at least the minimum useful one, and one is above 0."""
@@ -342,7 +349,7 @@ class FormProblem:
             return form.precision
         if set(form.mechanisms) == {"grr"}:
             return self.precisions.row(form.attributes, form.epsilons.tolist())
-        row = np.zeros(self.precisions.count)
+        row = np.zeros(len(self.precisions.quantities))
         for j, name, epsilon in zip(
             form.attributes, form.mechanisms, form.epsilons.tolist(), strict=True
         ):

@@ -20,12 +20,13 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
+from seepage._results import Progress
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, join
 from seepage.errors import InputError
 
-AcceptForm = Callable[[FittedForm, Floats, bool], FittedForm]
-"""Returns a form as it may enter the pool, from the form, the prices, and whether to refine it."""
+CertifyForm = Callable[[FittedForm, Floats | None], FittedForm]
+"""Returns a form as it may enter the pool; for given prices with budgets refined at them."""
 
 MIN_STEP_GAIN = 1e-6
 """Minimum relative increase of the gain for a step of the local search; guards against rounding."""
@@ -75,6 +76,12 @@ class Timer:
         """Return whether the time limit is reached."""
         return self.elapsed >= self.seconds
 
+    def show(self, progress: Progress | None) -> None:
+        """Report the elapsed seconds and the time limit."""
+        if progress is not None:
+            total = None if math.isinf(self.seconds) else math.ceil(self.seconds)
+            progress(int(min(self.elapsed, self.seconds)), total)
+
 
 def time_limit(seconds: Any) -> float:
     """Return a time limit in seconds, checked to be above 0."""
@@ -110,21 +117,19 @@ class FormSearch:
         self.fitted: dict[Indices, FittedForm | None] = {}
         self.pair_budgets = np.minimum(problem.caps[:, None], problem.caps[None, :])
 
-    def fit(self, stem: Indices, item: Indices) -> FittedForm | None:
-        """Return stem + item with the largest equal budgets; None if not allowed or not useful."""
-        form = join(stem, item)
+    def fit(self, attributes: Indices) -> FittedForm | None:
+        """Return a form with the largest equal budgets; None if not allowed or not useful."""
+        form = tuple(sorted(attributes))
         if form not in self.fitted:
             if not self.problem.is_allowed(form):
                 return None
-            added = tuple(j for j in item if j not in stem)
-            fitted = self.problem.fit((*stem, *added)) if added else self.fit((), form)
-            fitted = fitted if fitted is not None and self.problem.is_useful(fitted) else None
-            self.fitted[form] = fitted
-            self._update_pair_budgets(fitted)
+            self._remember(self.problem.fit(attributes))
         return self.fitted[form]
 
-    def _update_pair_budgets(self, form: FittedForm | None) -> None:
-        if form is not None and len(form.attributes) == 2:
+    def _remember(self, form: FittedForm) -> None:
+        """Keep a form if it is useful, and its budget as a bound if it is a pair."""
+        self.fitted[form.attributes] = form if self.problem.is_useful(form) else None
+        if len(form.attributes) == 2:
             i, j = form.attributes
             self.pair_budgets[i, j] = self.pair_budgets[j, i] = form.max_budget
 
@@ -139,7 +144,7 @@ class FormSearch:
                 if self.timer.expired():
                     return
                 if len(first) == len(second) == 1:
-                    self.fit(first, second)
+                    self.fit((*first, *second))
 
     def _budget_bound(self, form: FittedForm, item: Indices) -> float:
         """Return an upper bound of the equal budget of form + item."""
@@ -203,15 +208,13 @@ class FormSearch:
         if joined in self.fitted:
             return self.fitted[joined]
         problem = self.problem
-        table = problem.scorer.table((*form.attributes, *item))
+        table = problem.scorer.counter.table((*form.attributes, *item))
         index = int(np.searchsorted(self._gain_bounds(joined, prices), gain))
         needed = self.grid[max(index - 1, 0)]
         budgets = problem.capped_budgets(table.attributes, needed)
         if problem.excess(problem.scorer.totals(table, budgets), budgets) > 0:
             return None
-        fitted = problem.fit_table(table, bound)
-        self.fitted[joined] = fitted if problem.is_useful(fitted) else None
-        self._update_pair_budgets(fitted)
+        self._remember(problem.fit_table(table, bound))
         return self.fitted[joined]
 
     def improve(
@@ -236,13 +239,13 @@ class FormSearch:
         """Return the form without the item of attribute j; None if that was its only item."""
         item = next(item for item in self.problem.items if j in item)
         rest = tuple(i for i in form.attributes if i not in item)
-        return self.fit(rest[:-1], rest[-1:]) if rest else None
+        return self.fit(rest) if rest else None
 
 
 def generate_forms(
     search: FormSearch,
     pool: FormPool,
-    accept: AcceptForm,
+    certify: CertifyForm,
     rng: np.random.Generator,
     thorough: bool = True,
     max_pairs: int = 0,
@@ -253,8 +256,8 @@ def generate_forms(
     ----------
     search, pool
         The pricing search, and the columns of the master problem, whose solution gives the prices.
-    accept
-        See `AcceptForm`.
+    certify
+        See `CertifyForm`.
     rng
         Generator for the start forms.
     thorough
@@ -277,11 +280,11 @@ def generate_forms(
             if local.attributes in seen or gain < MIN_EQUAL_BUDGET_GAIN * solution.objective:
                 continue
             seen.add(local.attributes)
-            form = accept(local, solution.prices, thorough)
+            form = certify(local, solution.prices if thorough else None)
             if is_improving(form, search, solution):
                 new.append(form)
         if thorough and not new:
-            new = _improving_pairs(search, accept, solution, max_pairs)
+            new = _improving_pairs(search, certify, solution, max_pairs)
         before = len(pool.forms)
         pool.add(new)
         improved = pool.solve_master(1e-4, 300)
@@ -297,16 +300,16 @@ def is_improving(form: FittedForm, search: FormSearch, solution: ShareSolution) 
 
 
 def _improving_pairs(
-    search: FormSearch, accept: AcceptForm, solution: ShareSolution, max_pairs: int
+    search: FormSearch, certify: CertifyForm, solution: ShareSolution, max_pairs: int
 ) -> list[FittedForm]:
-    """Return pairs that improve once accepted, even if not with the budgets of the search."""
+    """Return pairs that improve once certified, even if not with the budgets of the search."""
     pairs = [form for form in search.fitted.values() if form and len(form.attributes) == 2]
     pairs.sort(key=lambda form: -search.gain(form, solution.prices))
     improving = []
     for pair in pairs[:max_pairs]:
         if search.timer.expired():
             break
-        form = accept(pair, solution.prices, True)
+        form = certify(pair, solution.prices)
         if is_improving(form, search, solution):
             improving.append(form)
     return improving

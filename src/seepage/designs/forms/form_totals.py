@@ -20,7 +20,6 @@ at once.  The attribute's own report is in it where it is asked.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -58,14 +57,17 @@ class FormTable:
         The attributes asked, by index, in the order of the axes.
     sizes
         Their alphabet sizes.
+    counts
+        N: strata x combinations of answers (last attribute fastest) x values of all attributes of
+        the table.
     shares
-        P(answers and public values given the value of each attribute and the known values): one
-        row per stratum and combination of answers (last attribute fastest), one column for each
-        value of each attribute of the table.
+        P(answers and public values given the value of each attribute and the known values), of the
+        same shape.
     """
 
     attributes: tuple[int, ...]
     sizes: Integers
+    counts: Floats
     shares: Floats
 
 
@@ -104,12 +106,11 @@ class FormCounter:
                 f"public and known attributes have {self.stratum_count:,} combinations of values, "
                 f"at most {MAX_STRATA:,} fit; name fewer of them"
             )
-        people = self._people(groups)
         group_of = np.zeros(self.stratum_count, dtype=np.int64)
         group_of[self.strata] = groups
-        with np.errstate(divide="ignore"):  # 1 / people with the same known values and the value
-            self.scale = np.where(people > 0, 1 / people, 0.0)[group_of]
-        self.occurs: Booleans = self.scale > 0
+        self.people = self._people(groups)[group_of]
+        """Number of people with the known values of each stratum and each value."""
+        self.occurs: Booleans = self.people > 0
         self._packed = lru_cache(MAX_PACKED_STEMS)(self._pack)
 
     def _people(self, groups: Integers) -> Floats:
@@ -125,17 +126,14 @@ class FormCounter:
         answers = math.prod(int(self.sizes[j]) for j in attributes)
         return answers * self.stratum_count * self.width
 
-    def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether a form's table has at most `MAX_CELLS` entries."""
-        return self.cells(attributes) <= MAX_CELLS
-
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return the table of a form; its stem, all attributes but the last, is cached."""
         order = tuple(attributes)
         compiled = order and self.codes.size >= COMPILED_FROM
         counts = self._count_compiled(order) if compiled else self._count(order)
-        shares = counts.reshape(self.stratum_count, -1, self.width) * self.scale[:, None, :]
-        return FormTable(order, self.sizes[list(order)], shares.reshape(-1, self.width))
+        counts = counts.reshape(self.stratum_count, -1, self.width)
+        scale = np.divide(1, self.people, out=np.zeros_like(self.people), where=self.occurs)
+        return FormTable(order, self.sizes[list(order)], counts, counts * scale[:, None, :])
 
     def _cells(self, order: tuple[int, ...]) -> tuple[Integers, int]:
         """Return the stratum and answers of each distinct record as one index, and their number."""
@@ -204,39 +202,14 @@ class FormCounter:
         return np.asarray(count_with(*packed, start, size, count))
 
 
-class FormScorer(ABC):
-    """Interface of the totals of a form, which the search for a design uses.
-
-    One subclass for each guarantee (table, population) and each kind of channel.
-    """
-
-    guarantee = "exact"
-    counter: FormCounter
-
-    def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether the totals of a form can be computed."""
-        return self.counter.fits(attributes)
-
-    def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the table from which the totals of a form are computed, for any budgets."""
-        return self.counter.table(attributes)
-
-    @abstractmethod
-    def totals(self, table: FormTable, epsilons: Floats) -> Floats:
-        """Return the total of every attribute of the table at some budgets, rounded up."""
-
-
-class ExactForms(FormScorer):
+class ExactForms:
     """`exact` totals of forms of GRR reports, on the joint distribution of a table.
 
     Parameters
     ----------
-    records
-        The records.
-    public, known
-        Indices of attributes released in the clear, and of those that the adversary knows of the
-        person.  With public values t and known values s, reports y are compared by
-        p(y, t given x, s) / p(y, t given x', s), over the x and x' that occur with s.
+    counter
+        Counter of the answers.  With its public values t and known values s, reports y are compared
+        by p(y, t given x, s) / p(y, t given x', s), over the x and x' that occur with s.
 
     Notes
     -----
@@ -250,26 +223,18 @@ class ExactForms(FormScorer):
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    >>> scorer = ExactForms(coins)
-    >>> scorer.totals(scorer.table([0, 1]), np.array([1.0, 1.0])).round(4).tolist()
+    >>> counter = FormCounter(coins)
+    >>> ExactForms(counter).totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(4).tolist()
     [1.0, 1.0, 0.4338]
     """
 
-    def __init__(
-        self, records: Records, public: Sequence[int] = (), known: Sequence[int] = ()
-    ) -> None:
-        self.counter = FormCounter(records, public, known)
-        self._guards = np.array([rounding([int(size)]) for size in self.counter.sizes])
+    def __init__(self, counter: FormCounter) -> None:
+        self.counter = counter
+        self._guards = np.array([rounding([int(size)]) for size in counter.sizes])
 
-    @property
-    def public(self) -> bool:
-        """Whether any attribute is released in the clear."""
-        return bool(self.counter.public)
-
-    @property
-    def known(self) -> bool:
-        """Whether the adversary knows any attribute of the person."""
-        return bool(self.counter.known)
+    def fits(self, attributes: Sequence[int]) -> bool:
+        """Return whether a form's table has at most `MAX_CELLS` entries."""
+        return self.counter.cells(attributes) <= MAX_CELLS
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
@@ -277,7 +242,7 @@ class ExactForms(FormScorer):
         ratios = largest_ratios(table.shares, table.sizes, budgets, counter.occurs, counter.starts)
         guard = float(self._guards[list(table.attributes)].sum())
         totals = round_up(np.log(ratios), 8) + (guard + self._guards)
-        return totals if self.public else np.minimum(totals, summed_up(budgets.tolist()))
+        return totals if counter.public else np.minimum(totals, summed_up(budgets.tolist()))
 
 
 def largest_ratios(
@@ -296,9 +261,7 @@ def largest_ratios(
     starts
         The first column of each attribute's values.
     """
-    strata, width = occurs.shape
-    likelihoods = shares.reshape(strata, -1, width)
-    stride = likelihoods.shape[1]
+    (strata, stride, width), likelihoods = shares.shape, shares
     for size, epsilon in zip(sizes.tolist(), epsilons.tolist(), strict=True):
         stride //= size
         axes = likelihoods.reshape(-1, size, stride * width)

@@ -18,13 +18,9 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
-from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.forms.population_forms import PopulationForms, ScreenedForms
 from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
-
-MAX_SPLIT = 10**9
-"""Upper bound (exclusive) of NumPy's hypergeometric draw, by which records are split."""
 
 TOLERANCE = 5e-4
 """Relative accuracy of certified budgets; they are rounded down."""
@@ -42,15 +38,6 @@ def halved(confidence: float) -> float:
     0.975
     """
     return 1 - (1 - confidence) / 2
-
-
-def check_split(records: Records) -> None:
-    """Raise if there are too many records to split them at random."""
-    if records.records >= MAX_SPLIT:
-        raise InputError(
-            f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
-            "give a sample of them, or scope='table'"
-        )
 
 
 class PopulationCertifier:
@@ -75,22 +62,16 @@ class PopulationCertifier:
     def __init__(
         self, problem: FormProblem, records: Records, confidence: float, shared: bool = False
     ) -> None:
-        exact = problem.scorer
-        assert isinstance(exact, ExactForms)
-        check_split(records)
-        level = _checks.probability(confidence, "confidence")
-        indices = np.flatnonzero(problem.collected).tolist()
+        level = _checks.inner_probability(confidence, "confidence")
         self.population = PopulationForms(
-            records,
-            halved(level) if shared and level else level,
-            largest=problem.largest,
-            asked=indices,
-            counter=exact.counter,
+            problem.scorer.counter,
+            halved(level) if shared else level,
+            problem.largest,
+            np.flatnonzero(problem.collected).tolist(),
         )
-        self.screen = ScreenedForms(exact, self.population, problem.limits, problem.caps)
+        self.screen = ScreenedForms(self.population, problem.limits, problem.caps)
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
-        self.min_limit = float(problem.limits.min())
         self._certified_forms: dict[Indices, FittedForm] = {}
         self._check_public()
 
@@ -106,20 +87,15 @@ class PopulationCertifier:
         if excess[k] < 0:
             return
         rarest = self.population.rarest(np.arange(len(excess)) == k)
-        start = (
+        hint = "declare the public attributes as known, give more records, or pool rare values"
+        bound = "unbounded"
+        if math.isfinite(leakages[k]):
+            bound = f"{math.ceil(leakages[k] * 1e3) / 1e3:g}"
+            hint = f"give a limit above {bound} or leave it unprotected, {hint}"
+        raise InputError(
             f"the limit of {problem.domain.names[k]!r} is {problem.limits[k]:g}, and the leakage "
             f"of the public attributes alone ({problem.listed(self.population.public)}) may be "
-        )
-        hint = "declare the public attributes as known, give more records, or pool rare values"
-        if math.isinf(leakages[k]):
-            raise InputError(
-                f"{start}unbounded in the population: {rarest}, so no limit can be certified; "
-                f"{hint}"
-            )
-        shown = math.ceil(leakages[k] * 1e3) / 1e3
-        raise InputError(
-            f"{start}{shown:g} in the population, as {rarest}; give a limit above {shown:g} or "
-            f"leave it unprotected, {hint}"
+            f"{bound} in the population: {rarest}; {hint}"
         )
 
     def prime_screen(self, timer: Timer, seed: int = 0) -> None:
@@ -133,7 +109,7 @@ class PopulationCertifier:
                     return
                 if not self.screen.fits(form):
                     continue
-                table = self.screen.table(form)
+                table = self.screen.counter.table(form)
                 fitted = problem.fit_table(table, math.inf, TOLERANCE)
                 order = np.searchsorted(fitted.attributes, form)
                 budgets = fitted.epsilons[order]
@@ -143,7 +119,7 @@ class PopulationCertifier:
 
     def _single_question(self, j: int, name: str, guarantee: str) -> FittedForm:
         """Return the form of attribute j alone; its totals are its budget, within every limit."""
-        budget = min(float(self.problem.caps[j]), self.min_limit)
+        budget = min(float(self.problem.caps[j]), self.problem.min_limit)
         totals = np.full(len(self.problem.domain), budget)
         return FittedForm((j,), np.array([budget]), totals, (name,), guarantee)
 
@@ -151,7 +127,7 @@ class PopulationCertifier:
         """Return forms of one question by another mechanism than GRR; totals are its budget."""
         problem, forms = self.problem, list[FittedForm]()
         for item in () if self.population.public else problem.items:
-            budget = min(float(problem.caps[item[0]]), self.min_limit)
+            budget = min(float(problem.caps[item[0]]), self.problem.min_limit)
             name = problem.precisions.best_mechanism(item[0], budget) if len(item) == 1 else "grr"
             if name != "grr":
                 forms.append(self._single_question(item[0], name, "worst"))
@@ -163,7 +139,7 @@ class PopulationCertifier:
         None if attributes are public; or if its own limit is larger than the smallest one, so that
         a larger budget may pass, while there is time to search for it.
         """
-        may_be_larger = self.problem.caps[j] > self.min_limit and not timer.expired()
+        may_be_larger = self.problem.caps[j] > self.problem.min_limit and not timer.expired()
         return (
             None
             if self.population.public or may_be_larger
@@ -190,21 +166,20 @@ class PopulationCertifier:
             )
         return coarse_form(self.problem, None, item)
 
-    def certify(self, form: FittedForm) -> FittedForm:
-        """Return the form with the largest equal budgets that keep all limits, cached."""
-        if form.guarantee != self.population.guarantee:
+    def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
+        """Return the form with the largest equal budgets that keep all limits, cached.
+
+        For any prices: budgets refined on the same records would not be certified.
+        """
+        if form.guarantee != "exact":
             return form
         if form.attributes not in self._certified_forms:
             self._certified_forms[form.attributes] = self._certified(form)
         return self._certified_forms[form.attributes]
 
-    def accept(self, form: FittedForm, prices: Floats, thorough: bool) -> FittedForm:
-        """Return a form of the search as it may enter the pool; see `AcceptForm`."""
-        return self.certify(form)
-
     def _certified(self, form: FittedForm, spread: float = 0.15) -> FittedForm:
         """Return `certify` of a form; the root search starts around the screen's budget."""
-        problem, table = self.problem, self.screen.table(form.attributes)
+        problem, table = self.problem, self.screen.counter.table(form.attributes)
         cap = float(problem.caps[list(form.attributes)].max())
         estimate = form.max_budget if form.max_budget > 0 else cap
 
@@ -233,7 +208,8 @@ class PopulationCertifier:
         budgets that pass prove the limits only, not totals that happen to be lower.
         """
         if not self.population.public and all(
-            len(form.attributes) == 1 and form.max_budget <= self.min_limit for form in forms
+            len(form.attributes) == 1 and form.max_budget <= self.problem.min_limit
+            for form in forms
         ):
             return [
                 replace(form, guarantee="worst", totals=np.full_like(form.totals, form.max_budget))
@@ -242,7 +218,7 @@ class PopulationCertifier:
         return [replace(form, totals=self._proven_totals(form)) for form in forms]
 
     def _proven_totals(self, form: FittedForm) -> Floats:
-        if form.guarantee != self.population.guarantee or form.matrix is not None:
+        if form.guarantee != "exact" or form.matrix is not None:
             return form.totals
         totals = np.minimum(self.problem.limits, np.inf if self.population.public else form.record)
         totals[list(self.population.known)] = 0.0

@@ -5,15 +5,13 @@ The search uses fast estimates of these limits (`ScreenedForms`), as cheap as th
 
 import math
 from collections.abc import Sequence
+from functools import cache, cached_property
 from itertools import product
 
 import numpy as np
 
-from seepage import _checks
 from seepage._numerics import Booleans, Floats, summed_up
-from seepage.data.records import Records
-from seepage.designs.forms.form_problem import MAX_FORM
-from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormScorer, FormTable
+from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormTable
 from seepage.errors import InputError
 from seepage.totals.population_totals import form_level, form_total_limits
 
@@ -24,22 +22,20 @@ AVERAGING_WINDOW = 30
 """Number of forms of a size over which (limit - total) / budgets is averaged, exponentially."""
 
 
-class PopulationForms(FormScorer):
+class PopulationForms:
     """Upper confidence limits of the `exact` totals of forms of GRR reports.
 
     Parameters
     ----------
-    records
-        A random sample of the population, one record per person.
+    counter
+        Counter of forms on a random sample of the population, one record per person.
     confidence
         Confidence level of all totals of all forms at once (union bound), so that any form may be
         selected.
     largest
         The maximum number of attributes of a form; the form of all attributes is also covered.
     asked
-        Indices of the attributes that may be asked; by default all.
-    counter
-        Counter of forms on these records, with public and known attributes; by default a new one.
+        Indices of the attributes that may be asked.
 
     Notes
     -----
@@ -58,32 +54,23 @@ class PopulationForms(FormScorer):
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [50_000] * 4)
-    >>> scorer = PopulationForms(coins)
-    >>> scorer.totals(scorer.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
+    >>> counter = FormCounter(coins)
+    >>> limits = PopulationForms(counter, 0.95, largest=8, asked=[0, 1, 2])
+    >>> limits.totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
     [1.016, 1.016, 0.447]
     """
 
     def __init__(
-        self,
-        records: Records,
-        confidence: float = 0.95,
-        largest: int = MAX_FORM,
-        asked: Sequence[int] | None = None,
-        counter: FormCounter | None = None,
+        self, counter: FormCounter, confidence: float, largest: int, asked: Sequence[int]
     ) -> None:
-        self.counter = FormCounter(records) if counter is None else counter
-        self.confidence = _checks.inner_probability(confidence, "confidence")
-        sizes = self.counter.sizes
-        self.asked_sizes = sizes if asked is None else sizes[list(asked)]
+        self.counter, self.confidence, sizes = counter, confidence, counter.sizes
+        self.asked_sizes = sizes[list(asked)]
         self.largest = min(largest, len(self.asked_sizes))
-        with np.errstate(divide="ignore"):
-            counts = np.where(self.counter.occurs, 1 / self.counter.scale, 0.0)
-        self.value_counts = np.rint(counts)
-        self.public, self.known = self.counter.public, self.counter.known
+        self.public, self.known = counter.public, counter.known
         self.targets = np.ones(len(sizes), dtype=np.bool_)
         self.targets[[*self.public, *self.known]] = False
         self.strata = math.prod(sizes[[*self.public, *self.known]].tolist())
-        self._public_leakages: dict[int, Floats] = {}
+        self.public_leakage = cache(self._public_leakage)
 
     def level(self, asked: int) -> float:
         """Return c = ln(N / beta) of the union bound over all N statements on forms of a size."""
@@ -97,18 +84,13 @@ class PopulationForms(FormScorer):
         """Return the upper limit of the total of every attribute of the table, in nats."""
         return self._limits(table, epsilons, self.level(len(table.attributes)), rounds)
 
-    def public_leakage(self, asked: int) -> Floats:
+    def _public_leakage(self, asked: int) -> Floats:
         """Return the upper limit of the leakage of public values alone, at `level(asked)`."""
-        if asked not in self._public_leakages:
-            empty = self.counter.table(())
-            limits = self._limits(empty, np.zeros(0), self.level(asked), 6)
-            self._public_leakages[asked] = limits
-        return self._public_leakages[asked]
+        return self._limits(self.counter.table(()), np.zeros(0), self.level(asked), 6)
 
     def _limits(self, table: FormTable, epsilons: Floats, c: float, rounds: int) -> Floats:
-        counter, strata = self.counter, len(self.value_counts)
-        counts = table.shares.reshape(strata, -1, counter.width) * self.value_counts[:, None, :]
-        counts = np.rint(counts).reshape(strata, *table.sizes.tolist(), counter.width)
+        counter, strata = self.counter, len(table.counts)
+        counts = table.counts.reshape(strata, *table.sizes.tolist(), counter.width)
         known = [axis for axis, j in enumerate(table.attributes) if j in self.known]
         unknown = [axis for axis, j in enumerate(table.attributes) if j not in self.known]
         budgets = np.asarray(epsilons, dtype=np.float64)[unknown]
@@ -116,10 +98,9 @@ class PopulationForms(FormScorer):
         if strata == self.strata:
             totals = form_total_limits(
                 counts.sum(axis=tuple(1 + axis for axis in known)),
-                self.value_counts,
+                counter.people,
                 counter.starts,
                 [table.attributes[axis] for axis in unknown],
-                table.sizes[unknown].tolist(),
                 budgets,
                 c,
                 rounds,
@@ -145,7 +126,7 @@ class PopulationForms(FormScorer):
             every = product(*(range(int(counter.sizes[j])) for j in conditions))
             values = next(codes for codes in every if codes not in occurring)
             return f"there is no record where {self._listed(conditions, values)}"
-        counts = counter.table(()).shares * self.value_counts
+        counts = counter.table(()).counts[:, 0].copy()
         counts[:, np.repeat(~(protected & self.targets), counter.sizes)] = np.inf
         stratum, column = np.unravel_index(int(np.argmin(counts)), counts.shape)
         k = int(np.searchsorted(counter.starts, column, side="right")) - 1
@@ -166,7 +147,7 @@ class PopulationForms(FormScorer):
         )
 
 
-class ScreenedForms(FormScorer):
+class ScreenedForms(ExactForms):
     """Fast estimates of the population limits, to screen candidate forms; not certified.
 
     T_k + u_k + r_k E, with T_k the table's total, u_k the excess of the population limit over the
@@ -176,8 +157,6 @@ class ScreenedForms(FormScorer):
 
     Parameters
     ----------
-    exact
-        The totals of the table.
     population
         The certified limits.
     limits, caps
@@ -185,17 +164,14 @@ class ScreenedForms(FormScorer):
         budgets in a form, whose limits then cost more.
     """
 
-    def __init__(
-        self, exact: ExactForms, population: PopulationForms, limits: Floats, caps: Floats
-    ) -> None:
-        self.exact, self.counter = exact, exact.counter
+    def __init__(self, population: PopulationForms, limits: Floats, caps: Floats) -> None:
+        super().__init__(population.counter)
         self.population, self.caps = population, caps
         self.protected = np.isfinite(limits)
         self.limits = limits[self.protected]
         count = len(self.counter.sizes)
         self.rates = np.zeros((count + 1, count))
         self.observed = np.zeros(count + 1, dtype=np.int64)
-        self._public_excess: dict[int, Floats] = {}
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether a form's limits can be computed, and public values alone keep them."""
@@ -222,15 +198,17 @@ class ScreenedForms(FormScorer):
 
     def _base(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return T_k + u_k of every attribute k."""
-        totals, asked = self.exact.totals(table, epsilons), len(table.attributes)
+        totals = super().totals(table, epsilons)
         if not self.population.public:
             return totals
-        if asked not in self._public_excess:
-            table_leakage = self.exact.totals(self.exact.table(()), np.zeros(0))
-            with np.errstate(invalid="ignore"):
-                excess = self.population.public_leakage(asked) - table_leakage
-            self._public_excess[asked] = np.nan_to_num(excess, posinf=0.0)
-        return totals + self._public_excess[asked]
+        with np.errstate(invalid="ignore"):
+            leakages = self.population.public_leakage(len(table.attributes))
+            return totals + np.nan_to_num(leakages - self._public_totals, posinf=0.0)
+
+    @cached_property
+    def _public_totals(self) -> Floats:
+        """The table's leakage of public values alone."""
+        return super().totals(self.counter.table(()), np.zeros(0))
 
     def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
         """Update the mean rates r_k with the computed limits of a form."""

@@ -6,7 +6,7 @@ every attribute k of the table, by successive linear programming in a trust regi
 is scaled towards budget 0, along which totals decrease, until every total is within its limit.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
-from seepage.designs.forms.form_totals import ExactForms, FormTable
+from seepage.designs.forms.form_totals import FormTable
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.totals import total_leakage
@@ -62,16 +62,14 @@ def coarse_form(
 
     `merged` totals are computed if records are given, up to `MERGED_WORK`.
     """
-    limit = round_down(min(float(problem.limits.min()), problem.record_limit), 2)
-    split = equal_split(limit, len(form))
-    equal = problem.capped_budgets(form, split)
-    work = np.inf if records is None else len(records) * len(problem.domain)
-    if records is not None and work <= MERGED_WORK:
+    split = equal_split(round_down(problem.min_limit, 2), len(form))
+    if records is not None and len(records) * len(problem.domain) <= MERGED_WORK:
         try:
             return _merged(problem, records, form, split, timer)
         except (GuaranteeError, _TimeUpError):
             pass
-    totals = [summed_up(equal.tolist())] * len(problem.domain)
+    equal = problem.capped_budgets(form, split)
+    totals = np.full(len(problem.domain), summed_up(equal.tolist()))
     return _best_mechanisms(problem, form, equal, totals, "worst")
 
 
@@ -108,11 +106,11 @@ def _merged(
 
 
 def _best_mechanisms(
-    problem: FormProblem, form: Indices, epsilons: Floats, totals: Iterable[float], guarantee: str
+    problem: FormProblem, form: Indices, epsilons: Floats, totals: Floats, guarantee: str
 ) -> FittedForm:
     """Return the form with the most precise mechanism of each attribute; totals hold for any."""
     best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
-    return FittedForm(form, epsilons, np.array(totals), tuple(best), guarantee)
+    return FittedForm(form, epsilons, totals, tuple(best), guarantee)
 
 
 # Refined budgets ----------------------------------------------------------------------------------
@@ -133,11 +131,11 @@ MIN_REFINED_GAIN = 1e-5
 def refine(problem: FormProblem, form: FittedForm, prices: Floats) -> FittedForm:
     """Return the form with one budget per attribute, of at least the same gain at these prices.
 
-    A form with another guarantee than the scorer's is returned unchanged.
+    A form with another guarantee than `"exact"` is returned unchanged.
     """
-    if len(form.attributes) == 1 or form.guarantee != problem.scorer.guarantee:
+    if len(form.attributes) == 1 or form.guarantee != "exact":
         return form
-    table = problem.scorer.table(form.attributes)
+    table = problem.scorer.counter.table(form.attributes)
     epsilons, radius = form.epsilons, START_RADIUS
     gain = _gain(problem, table, epsilons, prices)
     while radius >= MIN_RADIUS:
@@ -221,16 +219,13 @@ class TableCertifier:
     """Pairs refined, with one budget per attribute, in a round without an improving form."""
 
     def __init__(self, problem: FormProblem, records: Records) -> None:
-        assert isinstance(problem.scorer, ExactForms)
-        self.problem, self.records, self.scorer = problem, records, problem.scorer
-
-    @property
-    def _stratified(self) -> bool:
-        return self.scorer.public or self.scorer.known
+        self.problem, self.records = problem, records
+        self.stratified = bool(problem.public or problem.known)
+        self._refined: dict[tuple[Indices, bytes, bytes], FittedForm] = {}
 
     def singles(self) -> list[FittedForm]:
         """Return forms of one question by another mechanism than GRR."""
-        return [] if self._stratified else single_questions(self.problem, self.records)
+        return [] if self.stratified else single_questions(self.problem, self.records)
 
     def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
         """Return None: no form has totals equal to its budget, as exact totals are at most that."""
@@ -247,27 +242,28 @@ class TableCertifier:
             return forms
         if exact := problem.scorer.fits(everything):
             forms.append(problem.fit(everything))
-        if not self.scorer.public:
-            records = None if self.scorer.known or exact else self.records
+        if not problem.public:
+            records = None if problem.known or exact else self.records
             forms.append(coarse_form(problem, records, everything, timer))
         return [form for form in forms if problem.is_useful(form)]
 
     def coarse_item(self, item: Indices) -> FittedForm:
         """Return the form of an item whose table is too large for exact totals."""
-        if self._stratified:
+        if self.stratified:
             raise InputError(
                 f"the table of {self.problem.listed(item)} is too large for exact totals; "
                 "ask fewer together, or merge values"
             )
         return coarse_form(self.problem, self.records, item)
 
-    def certify(self, form: FittedForm) -> FittedForm:
-        """Return the form unchanged: the search's totals are certified."""
-        return form
-
-    def accept(self, form: FittedForm, prices: Floats, thorough: bool) -> FittedForm:
-        """Return a form of the search as it may enter the pool; see `AcceptForm`."""
-        return refine(self.problem, form, prices) if thorough else form
+    def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
+        """Return a form of the search, whose totals are certified; see `CertifyForm`."""
+        if prices is None:
+            return form
+        key = form.attributes, form.epsilons.tobytes(), prices.tobytes()
+        if key not in self._refined:  # rounds without an improving form repeat themselves
+            self._refined[key] = refine(self.problem, form, prices)
+        return self._refined[key]
 
     def proven(self, forms: list[FittedForm]) -> list[FittedForm]:
         """Return the forms unchanged: their totals are exact, rounded up."""

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.designs.shaped.report_programs import LinearPrograms
-from seepage.errors import InputError
+from seepage.designs.shaped.report_programs import LinearPrograms, padded
 from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
     Thresholds,
@@ -58,6 +57,19 @@ class RatioLimit(NamedTuple):
     def rows(self) -> Floats:
         """P(z | x)."""
         return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
+
+def answer_limits(
+    sources: Sequence[str], sizes: Sequence[int], epsilons: Sequence[float]
+) -> list[RatioLimit]:
+    """Return the limits of changing one answer: over cells that differ in this answer only."""
+    cells = np.arange(math.prod(sizes)).reshape(tuple(sizes))
+    unit = np.eye(cells.size, dtype=np.int64)
+    return [
+        RatioLimit(source, unit[line], epsilon, "answer")
+        for axis, (source, epsilon) in enumerate(zip(sources, epsilons, strict=True))
+        for line in np.moveaxis(cells, axis, -1).reshape(-1, sizes[axis])
+    ]
 
 
 class AdmissibleReports:
@@ -132,22 +144,10 @@ class AdmissibleReports:
 
     # Extreme rays -------------------------------------------------------------------------------
 
-    @property
-    def enumerable(self) -> bool:
-        """Whether all extreme rays can be enumerated: at most one binary secret, few cells."""
-        return self.cells <= MAX_ENUMERATED and self._record_and_pair() is not None
+    def extreme_rays(self) -> Floats | None:
+        """Return every extreme ray; None if they cannot be enumerated.
 
-    def _record_and_pair(self) -> tuple[float, list[tuple[Floats, float]]] | None:
-        """Return e^l of the record, and (rows, e^l) of a binary secret; None for other limits."""
-        records = [ratio for rows, ratio in self._bounded if _is_identity(rows)]
-        others = [(rows, ratio) for rows, ratio in self._bounded if not _is_identity(rows)]
-        enumerable = records and not len(self.equalities) and len(others) <= 1
-        if not enumerable or any(len(rows) > 2 for rows, _ in others):
-            return None
-        return min(records), others
-
-    def extreme_rays(self) -> Floats:
-        """Return every extreme ray; raise unless `enumerable`.
+        They can for few cells, a record limit, and at most one other limit, on a binary secret.
 
         Notes
         -----
@@ -155,10 +155,12 @@ class AdmissibleReports:
         half-spaces that are never tight at once, so a new ray lies on an edge of the cone: one
         limit tight, and one cell between the two levels.
         """
-        record_and_pair = self._record_and_pair()
-        if record_and_pair is None:
-            raise InputError("extreme rays are enumerated for one binary secret at most")
-        largest, others = record_and_pair
+        records = [ratio for rows, ratio in self._bounded if _is_identity(rows)]
+        others = [(rows, ratio) for rows, ratio in self._bounded if not _is_identity(rows)]
+        binary = len(others) <= 1 and all(len(rows) == 2 for rows, _ in others)
+        if not (records and binary and self.cells <= MAX_ENUMERATED) or len(self.equalities):
+            return None
+        largest = min(records)
         if self.cells == 2:
             return self._scaled(_two_cells(largest, others))
         sets = np.arange(1 << self.cells)
@@ -188,24 +190,25 @@ class AdmissibleReports:
 
     @cached_property
     def _programs(self) -> LinearPrograms:
-        """The constraints on w, and on an auxiliary minimum of the means for limits of > 2 rows."""
-        with_minimum = [index for index, (rows, _) in enumerate(self._bounded) if len(rows) > 2]
-        width = self.cells + len(with_minimum)
-        blocks = [np.zeros((0, width))]
-        for index, (rows, ratio) in enumerate(self._bounded):
-            block = np.zeros((2 * len(rows), width))
+        return self._linear_programs(np.zeros((0, self.cells)))
+
+    def _linear_programs(self, cuts: Floats) -> LinearPrograms:
+        """Return the constraints on w, cuts a . w <= 0 included.
+
+        A limit of more than two rows has an auxiliary variable, the minimum of its means.
+        """
+        width = self.cells + sum(len(rows) > 2 for rows, _ in self._bounded)
+        blocks, minimum = list[Floats](), self.cells
+        for rows, ratio in self._bounded:
             if len(rows) == 2:
-                block = block[:2]
-                block[:, : self.cells] = rows - ratio * rows[::-1]
+                block = padded(rows - ratio * rows[::-1], width)
             else:
-                block[:, : self.cells] = np.vstack([rows, -rows])
-                minimum = self.cells + with_minimum.index(index)
+                block = padded(np.vstack([rows, -rows]), width)
                 block[: len(rows), minimum], block[len(rows) :, minimum] = -ratio, 1.0
+                minimum += 1
             blocks.append(block)
-        equal = np.zeros((1 + len(self.equalities), width))
-        equal[0, : self.cells] = self.frequencies
-        equal[1:, : self.cells] = self.equalities
-        return LinearPrograms(np.vstack(blocks), equal)
+        equal = np.vstack([self.frequencies, self.equalities])
+        return LinearPrograms(np.vstack([*blocks, padded(cuts, width)]), padded(equal, width))
 
     def best_report(self, gain: Floats) -> Floats | None:
         """Return an admissible report that maximises gain . w; None if the solver fails."""
@@ -313,20 +316,14 @@ def _zero_leakage_lattice(counts: Sequence[Integers]) -> Thresholds:
     """
     from flint import fmpz_mat
 
-    rows: list[list[int]] = []
+    rows = []
     for table in counts:
-        totals = [sum(map(int, row)) for row in table]
-        first = [int(n) for n in table[0]]
-        rows += [
-            [int(n) * totals[0] - m * total for n, m in zip(row, first, strict=True)]
-            for row, total in zip(table[1:], totals[1:], strict=True)
-        ]
+        exact = exact_cells(int, table)
+        totals = exact.sum(axis=1, keepdims=True)
+        rows.append(exact[1:] * totals[0] - exact[0] * totals[1:])
     cells = counts[0].shape[1]
     large = 1 << (2 * cells + 64)
-    extended = [
-        [int(cell == other) for other in range(cells)] + [large * row[cell] for row in rows]
-        for cell in range(cells)
-    ]
+    extended = np.hstack([exact_cells(int, np.eye(cells)), large * np.vstack(rows).T]).tolist()
     reduced: Any = fmpz_mat(extended).lll().tolist()
     kernel = [[int(n) for n in row[:cells]] for row in reduced if not any(row[cells:])]
     return np.array(kernel, dtype=object).T

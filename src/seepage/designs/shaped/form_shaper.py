@@ -250,9 +250,10 @@ class FormShaper:
         self, form: FittedForm, mechanism: ShapedMechanism, totals: Floats
     ) -> FittedForm:
         """Return a form with one shaped report; raises if that cannot estimate every answer."""
-        row = np.zeros(self.problem.precisions.count)
+        quantities = self.problem.precisions.quantities
+        row = np.zeros(len(quantities))
         for axes, variance in zip(mechanism.wanted, mechanism.variances.values(), strict=True):
-            row[self._quantity([form.attributes[axis] for axis in axes])] = 1 / variance
+            row[quantities.index(tuple(form.attributes[axis] for axis in axes))] = 1 / variance
         changes = np.array([mechanism.answer_changes[name] for name in mechanism.sources])
         names = ("shaped",) * len(form.attributes)
         return FittedForm(form.attributes, changes, totals, names, "exact", mechanism, row)
@@ -283,23 +284,15 @@ class FormShaper:
     def _wanted(self, form: FittedForm, prices: Floats) -> dict[tuple[int, ...], float]:
         """Return the weights of the tables that a form estimates: prices over their mean."""
         asked = form.attributes
-        tables = [(axis,) for axis in range(len(asked))] + [
-            (asked.index(i), asked.index(j))
-            for i, j in (sorted(pair) for pair in self.problem.precisions.joint)
-            if i in asked and j in asked
-        ]
         table_prices = {
-            axes: float(prices[self._quantity([asked[axis] for axis in axes])]) for axes in tables
+            tuple(map(asked.index, quantity)): price
+            for quantity, price in zip(
+                self.problem.precisions.quantities, prices.tolist(), strict=True
+            )
+            if set(quantity) <= set(asked)
         }
         mean = sum(table_prices.values()) / len(table_prices)
         return {axes: price / mean for axes, price in table_prices.items()}
-
-    def _quantity(self, indices: Sequence[int]) -> int:
-        """Return the index of a quantity: that of an attribute, or of a pair of them."""
-        if len(indices) == 1:
-            return indices[0]
-        pairs = [sorted(pair) for pair in self.problem.precisions.joint]
-        return len(self.problem.domain) + pairs.index(sorted(indices))
 
 
 def _exact_totals(mechanism: ShapedMechanism, table: AnswerCounts) -> Floats:

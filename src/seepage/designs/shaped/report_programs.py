@@ -22,6 +22,11 @@ DUAL, PRIMAL = 1, 4
 """HiGHS codes of the simplex strategy: dual after new rows, primal after a new objective."""
 
 
+def padded(rows: Floats, width: int) -> Floats:
+    """Return rows with zeros appended up to a width."""
+    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+
+
 class LinearPrograms:
     """Maximise c . x subject to A x <= 0, E x = (1, 0, ...) and x >= 0, for a sequence of c.
 
@@ -38,23 +43,15 @@ class LinearPrograms:
     """
 
     def __init__(self, upper: Floats, equal: Floats) -> None:
-        self._upper, self._equal, self._added = upper, equal, upper[:0]
+        self._upper, self._equal = upper, equal
         self._warm = _warm_solver(upper, equal)
 
     def add(self, rows: Floats) -> None:
         """Add rows to A, padded with zeros to its width."""
-        wide = self._padded(rows)
-        self._added = np.vstack([self._added, wide])
+        wide = padded(rows, self._upper.shape[1])
+        self._upper = np.vstack([self._upper, wide])
         if self._warm is not None:
             self._warm.add(wide)
-
-    def replace(self, rows: Floats) -> None:
-        """Replace all rows that `add` has added."""
-        self._added = self._padded(rows)
-        self._warm = _warm_solver(np.vstack([self._upper, self._added]), self._equal)
-
-    def _padded(self, rows: Floats) -> Floats:
-        return np.hstack([rows, np.zeros((len(rows), self._upper.shape[1] - rows.shape[1]))])
 
     def maximise(self, gain: Floats) -> Floats | None:
         """Return the x that maximises gain . x, gain padded with zeros; None on failure."""
@@ -64,11 +61,10 @@ class LinearPrograms:
             return self._warm.minimise(costs)
         from scipy.optimize import linprog
 
-        upper = np.vstack([self._upper, self._added])
         answer = linprog(  # type: ignore[call-overload]
             costs,
-            A_ub=upper,
-            b_ub=np.zeros(len(upper)),
+            A_ub=self._upper,
+            b_ub=np.zeros(len(self._upper)),
             A_eq=self._equal,
             b_eq=np.eye(1, len(self._equal))[0],
             options={"presolve": False, **ACCURACY},

@@ -152,8 +152,8 @@ class _ReportSearch:
     def __init__(self, cone: AdmissibleReports, goal: Floats, starts: int) -> None:
         self.cone, self.goal, self.starts = cone, goal, starts
         self.ones = cone.span.sum(axis=0)
-        self.proven = cone.enumerable
-        self.rays = cone.extreme_rays() if self.proven else None
+        self.rays = cone.extreme_rays()
+        self.proven = self.rays is not None
         self.pool = cone.initial_reports()
         self.shares = np.full(len(self.pool), 1 / len(self.pool))
         self.rng = np.random.default_rng(0)
@@ -161,9 +161,15 @@ class _ReportSearch:
 
     def solve_master(self, new: Floats | None) -> bool:
         """Add reports and compute the best shares; return False, and change nothing, on failure."""
-        pool, start = _extended(self.pool, self.shares, new)
-        mixture = _solved_master(pool @ self.cone.span, self.goal, self.ones, start)
-        if mixture is None:
+        pool, start = self.pool, self.shares
+        if new is not None and len(new):  # new reports start with small shares
+            pool = np.vstack([pool, new])
+            start = np.concatenate([start, np.full(len(new), 0.1 / len(pool))])
+        reports = pool @ self.cone.span
+        if np.linalg.matrix_rank(np.sqrt(start)[:, None] * reports) < reports.shape[1]:
+            return False  # the information matrix of the start is singular
+        mixture = best_mixture(reports, self.goal, self.ones, start)
+        if not math.isfinite(mixture.second_moment):
             return False
         crowded = len(pool) > MAX_REPORTS_PER_CELL * self.cone.cells
         kept = mixture.shares > (CROWDED_MIN_SHARE if crowded else MIN_SHARE)
@@ -182,7 +188,8 @@ class _ReportSearch:
         """
         if self.rays is not None:
             gains = self.mixture.reduced_gains(self.rays @ self.cone.span)
-            new, largest = _best_rays(self.rays, gains)
+            best = np.argsort(-gains)[:MAX_NEW_RAYS]
+            new, largest = self.rays[best[gains[best] > 0]], float(gains[best[0]])
         else:
             minimum = MIN_REDUCED_GAIN * gap * self.mixture.second_moment
             new, largest = self._ascend(minimum, stop, thorough)
@@ -264,33 +271,11 @@ class _ReportSearch:
         cone, mixture, lower_bound = self.cone, self.mixture, self.lower_bound
         if self.proven:  # for the limits themselves, without the margin
             exact = AdmissibleReports(cone.limits, cone.frequencies, margin=0.0).extreme_rays()
+            assert exact is not None
             largest = float(mixture.reduced_gains(exact @ cone.span).max())
             lower_bound = mixture.lower_bound(self.ones, largest)
         pool, shares = _fewest_reports(self.pool, self.shares, mixture, cone.span, self.goal)
         return ShapedReports(pool, shares, mixture.second_moment, lower_bound, self.proven)
-
-
-def _solved_master(reports: Floats, goal: Floats, ones: Floats, start: Floats) -> Mixture | None:
-    """Return the best mixture; None if the information matrix of the start is singular."""
-    weighted = np.sqrt(start)[:, None] * reports
-    if np.linalg.matrix_rank(weighted) < reports.shape[1]:
-        return None
-    mixture = best_mixture(reports, goal, ones, start)
-    return mixture if math.isfinite(mixture.second_moment) else None
-
-
-def _extended(pool: Floats, shares: Floats, new: Floats | None) -> tuple[Floats, Floats]:
-    """Return the pool with new reports, and start shares, small for the new ones."""
-    if new is None or not len(new):
-        return pool, shares
-    added = np.full(len(new), 0.1 / (len(pool) + len(new)))
-    return np.vstack([pool, new]), np.concatenate([shares, added])
-
-
-def _best_rays(rays: Floats, gains: Floats) -> tuple[Floats, float]:
-    """Return up to `MAX_NEW_RAYS` rays with positive reduced gain, and the largest reduced gain."""
-    best = np.argsort(-gains)[:MAX_NEW_RAYS]
-    return rays[best[gains[best] > 0]], float(gains[best[0]])
 
 
 def _fewest_reports(

@@ -4,19 +4,16 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from seepage import _checks
 from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
-from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.forms.form_search import Timer, time_limit
 from seepage.designs.shaped.admissible_reports import RatioLimit
 from seepage.designs.shaped.shape_form import (
+    MAX_CELLS,
     answer_cells,
-    check_cells,
     counts_by_cell,
     form_table,
     occurring,
@@ -145,28 +142,28 @@ def shape(
     needs_records = for_population or len(names) > 1 or bool(known_sets)
     counted = as_counted(data, records=needs_records, **table_options)
     target_limits = _limits(counted.domain, limits)
-    check_cells(names, [counted.domain[name].size for name in names])
-    options["epsilons"] = _epsilons(names, target_limits, epsilon)
-    if for_population:
-        if known_sets:
-            raise InputError("known must be empty for scope='population'; use scope='table'")
-        records = _records(counted)
-        fifth, rest = split_records(records, split_seed)
-        selected = select_mechanism(fifth, names, target_limits, options, level)
-        return certified_mechanism(selected, target_limits, rest, records, level)
-    check_whole_table(counted, "exact", "shaped reports")
-    known_limits = _known_limits(counted, names, target_limits, known_sets)
-    table = form_table(counted, names, target_limits)
-    return shape_form(table, target_limits, known=known_limits, **options)
-
-
-def _records(counted: PairCounts | Records) -> Records:
-    if isinstance(counted, PairCounts):
+    cells = math.prod(counted.domain[name].size for name in names)
+    if cells > MAX_CELLS:
         raise InputError(
-            "limits for the population need records, and data has pair counts only; give the "
-            "table itself, or scope='table'"
+            f"the answers {', '.join(names)} must have at most {MAX_CELLS} cells together, got "
+            f"{cells:,}; ask fewer attributes or pool rare values"
         )
-    return counted
+    options["epsilons"] = _epsilons(names, target_limits, epsilon)
+    if for_population and known_sets:
+        raise InputError("known must be empty for scope='population'; use scope='table'")
+    if needs_records and not isinstance(counted, Records):
+        raise InputError(
+            "limits for the population, several sources and known attributes need records, and "
+            "data has pair counts only; give the table itself"
+        )
+    if isinstance(counted, Records) and for_population:
+        fifth, rest = split_records(counted, split_seed)
+        selected = select_mechanism(fifth, names, target_limits, options, level)
+        return certified_mechanism(selected, target_limits, rest, counted, level)
+    check_whole_table(counted, "exact", "shaped reports")
+    if isinstance(counted, Records):
+        options["known"] = _known_limits(counted, names, target_limits, known_sets)
+    return shape_form(form_table(counted, names, target_limits), target_limits, **options)
 
 
 def _confidence(confidence: Any) -> float:
@@ -191,12 +188,10 @@ def _sources(sources: Any) -> list[str]:
 def _stop_function(seconds: Any, progress: Progress | None) -> Callable[[], bool]:
     """Return a function that reports the progress and returns whether the time limit is reached."""
     _checks.progress(progress)
-    limit = math.inf if seconds is None else time_limit(seconds)
-    timer, total = Timer(limit), None if math.isinf(limit) else math.ceil(limit)
+    timer = Timer(math.inf if seconds is None else time_limit(seconds))
 
     def stop() -> bool:
-        if progress is not None:
-            progress(int(min(timer.elapsed, limit)), total)
+        timer.show(progress)
         return timer.expired()
 
     return stop
@@ -251,21 +246,17 @@ def _wanted(sources: Sequence[str], wanted: Any) -> dict[tuple[int, ...], float]
 
 
 def _known_limits(
-    counted: PairCounts | Records,
+    records: Records,
     sources: Sequence[str],
     limits: Mapping[str, float],
     known_sets: Sequence[Sequence[str]],
 ) -> list[RatioLimit]:
     """Return the limits given the values of each set of attributes that an adversary may know."""
-    if not known_sets:
-        return []
-    if isinstance(counted, PairCounts):
-        raise InputError("known attributes need records; give the table itself")
-    cells = answer_cells(counted, sources)
-    cell_count = int(np.prod([counted.domain[name].size for name in sources]))
+    cells = answer_cells(records, sources)
+    cell_count = math.prod(records.domain[name].size for name in sources)
     ratio_limits: list[RatioLimit] = []
     for names in known_sets:
-        groups = counted.groups(names)
+        groups = records.groups(names)
         values = int(groups.max()) + 1
         for target, limit in limits.items():
             if target in names:
@@ -276,7 +267,7 @@ def _known_limits(
                     f"{', '.join(names)} makes more; give fewer or coarser ones"
                 )
             label = f"{target} given {', '.join(names)}"
-            for counts in counts_by_cell(counted, target, cells, cell_count, groups):
+            for counts in counts_by_cell(records, target, cells, cell_count, groups):
                 rows = occurring(counts)
                 if len(rows) > 1:
                     ratio_limits.append(RatioLimit(label, rows, limit, "known"))

@@ -17,6 +17,7 @@ from seepage.designs.shaped.admissible_reports import (
     MIN_LIMIT,
     AdmissibleReports,
     RatioLimit,
+    answer_limits,
     integer_thresholds,
 )
 from seepage.designs.shaped.report_search import STARTS, search_reports
@@ -65,12 +66,10 @@ class AnswerCounts(NamedTuple):
 def form_table(
     counted: PairCounts | Records, sources: Sequence[str], targets: Iterable[str]
 ) -> AnswerCounts:
-    """Return the counts of the cells of a form, and of targets by cell."""
+    """Return the counts of the cells of a form, and of targets by cell; several need records."""
     domain = counted.domain
     sizes = tuple(domain[name].size for name in sources)
     if isinstance(counted, PairCounts):
-        if len(sources) > 1:
-            raise InputError("several sources need records; give the table itself")
         counts = counted.marginal(sources[0])
         tables = {
             name: np.diag(counts) if name == sources[0] else counted.table(name, sources[0])
@@ -154,12 +153,18 @@ def shape_form(
     With K cells and r wanted values, each round of the search takes some 2^r + 40 linear programs
     in K unknowns (.1 ms for K = 15, 1 ms for K = 32), and 10 to 40 rounds.
     """
-    check_cells(table.sources, table.sizes)
     target_limits = [table.ratio_limit(name, limit) for name, limit in limits.items()]
     caps = [min(epsilon, MAX_LIMIT) for epsilon in epsilons]
     budgets = product_budgets(target_limits, table.sizes, caps)
-    record = _record_limit(record_limit, epsilons, budgets)
-    all_limits = [*target_limits, *known, *_answer_and_record_limits(table, epsilons, record, rule)]
+    single = len(epsilons) == 1
+    record = epsilons[0] if single else sum(budgets)
+    if record_limit is not None:
+        record = min(record_limit, record) if single else record_limit
+    identity = np.eye(len(table.counts), dtype=np.int64)
+    all_limits = [*target_limits, *known]
+    if rule == "answer" and not single:
+        all_limits += answer_limits(table.sources, table.sizes, epsilons)
+    all_limits.append(RatioLimit(", ".join(table.sources), identity, record, "record"))
     frequencies = table.counts / table.counts.sum()
     tables = wanted or {(axis,): 1.0 for axis in range(len(table.sizes))}
     functions = _contrasts(table.sizes, tables)
@@ -186,53 +191,9 @@ def shape_form(
     )
 
 
-def _record_limit(
-    given: float | None, epsilons: Sequence[float], budgets: Sequence[float]
-) -> float:
-    """Return the largest log-likelihood ratio of a report between two records."""
-    if len(epsilons) > 1:
-        return sum(budgets) if given is None else float(given)
-    return epsilons[0] if given is None else min(float(given), epsilons[0])
-
-
-def _answer_and_record_limits(
-    table: AnswerCounts, epsilons: Sequence[float], record: float, rule: str
-) -> list[RatioLimit]:
-    """Return the limits of each answer under the rule `"answer"`, and that of the record."""
-    identity = np.eye(len(table.counts), dtype=np.int64)
-    limit_answers = rule == "answer" and len(table.sizes) > 1
-    return [
-        *(answer_limits(table.sources, table.sizes, epsilons) if limit_answers else []),
-        RatioLimit(", ".join(table.sources), identity, record, "record"),
-    ]
-
-
-def check_cells(sources: Sequence[str], sizes: Sequence[int]) -> None:
-    """Raise an InputError where a form has too many cells to be shaped."""
-    cells = math.prod(sizes)
-    if cells > MAX_CELLS:
-        raise InputError(
-            f"the answers {', '.join(sources)} must have at most {MAX_CELLS} cells together, got "
-            f"{cells:,}; ask fewer attributes or pool rare values"
-        )
-
-
 def occurring(counts: Integers) -> Integers:
     """Return the rows with a positive sum: values that occur."""
     return np.asarray(counts[counts.sum(axis=1) > 0])
-
-
-def answer_limits(
-    sources: Sequence[str], sizes: Sequence[int], epsilons: Sequence[float]
-) -> list[RatioLimit]:
-    """Return the limits of changing one answer: over cells that differ in this answer only."""
-    cells = np.arange(math.prod(sizes)).reshape(tuple(sizes))
-    unit = np.eye(cells.size, dtype=np.int64)
-    return [
-        RatioLimit(source, unit[line], epsilon, "answer")
-        for axis, (source, epsilon) in enumerate(zip(sources, epsilons, strict=True))
-        for line in np.moveaxis(cells, axis, -1).reshape(-1, sizes[axis])
-    ]
 
 
 # The product of randomised responses -------------------------------------------------------------
@@ -287,13 +248,11 @@ def _contrasts(sizes: Sequence[int], wanted: Mapping[tuple[int, ...], float]) ->
     The m shares of a table sum to 1, so m - 1 orthonormal contrasts determine them, with the same
     total variance.
     """
-    tables = {axes: table_rows(sizes, axes) for axes in wanted}
-    return np.vstack(
-        [
-            math.sqrt(weight) * helmert(len(tables[axes])) @ tables[axes]
-            for axes, weight in wanted.items()
-        ]
-    )
+    contrasts = []
+    for axes, weight in wanted.items():
+        rows = table_rows(sizes, axes)
+        contrasts.append(math.sqrt(weight) * helmert(len(rows)) @ rows)
+    return np.vstack(contrasts)
 
 
 def _check_informative(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Floats, Integers, round_up
 from seepage._results import Result
-from seepage.designs.shaped.admissible_reports import RatioLimit, realised_ratio
+from seepage.designs.shaped.admissible_reports import RatioLimit, answer_limits, realised_ratio
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
 from seepage.mechanisms.exact_probabilities import Thresholds, log_above
@@ -109,7 +109,7 @@ class ShapedMechanism(MatrixMechanism, Result):
             key = (limit.kind, limit.name)
             realised = self._certified.get(limit.name) if limit.kind == "target" else None
             if realised is None:
-                realised = log_above(realised_ratio(self._chances, limit))
+                realised = log_above(realised_ratio(self.thresholds, limit))
             _, largest = promises.get(key, (limit.limit, 0.0))
             promises[key] = (limit.limit, max(largest, realised))
         return promises
@@ -122,18 +122,11 @@ class ShapedMechanism(MatrixMechanism, Result):
     @cached_property
     def answer_changes(self) -> dict[str, float]:
         """Largest change of a report's log-likelihood when one answer changes, by attribute."""
-        table = self._chances.reshape(*self.sizes, -1)
-        return {
-            source: log_above(
-                max(
-                    realised_ratio(line, RatioLimit("", np.eye(len(line), dtype=np.int64), 0.0))
-                    for line in np.moveaxis(table, axis, 0)
-                    .reshape(size, -1, self.outputs)
-                    .transpose(1, 0, 2)
-                )
-            )
-            for axis, (source, size) in enumerate(zip(self.sources, self.sizes, strict=True))
-        }
+        changes = dict.fromkeys(self.sources, 0.0)
+        for limit in answer_limits(self.sources, self.sizes, [0.0] * len(self.sizes)):
+            realised = log_above(realised_ratio(self.thresholds, limit))
+            changes[limit.name] = max(changes[limit.name], realised)
+        return changes
 
     def given_answers(self, known: int) -> float:
         """Return the largest leakage about an answer given the values of `known` other answers.

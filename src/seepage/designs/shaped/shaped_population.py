@@ -15,7 +15,6 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats
 from seepage.data.records import Records
-from seepage.designs.forms.population_certifier import check_split
 from seepage.designs.shaped.admissible_reports import (
     MAX_LIMIT,
     AdmissibleReports,
@@ -30,6 +29,9 @@ from seepage.mechanisms.exact_probabilities import CERTAIN
 
 SPLIT_FACTOR = 5
 """One record in 5 is for the selection of reports, the others for their certification."""
+
+MAX_SPLIT = 10**9
+"""Upper bound (exclusive) of NumPy's hypergeometric draw, by which records are split."""
 
 SAMPLE_RATIO = 1.5
 """Size of the certifying sample assumed during the selection, relative to the selecting one.
@@ -69,7 +71,11 @@ SELECTION_GAP, SELECTION_STARTS = 1e-2, 15
 
 def split_records(records: Records, seed: int) -> tuple[Records, Records]:
     """Return a random fifth of the records, and the other records."""
-    check_split(records)
+    if records.records >= MAX_SPLIT:
+        raise InputError(
+            f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
+            "give a sample of them, or scope='table'"
+        )
     rng = np.random.default_rng(seed)
     size = records.records // SPLIT_FACTOR
     first = rng.multivariate_hypergeometric(records.weights, size, method="marginals")
@@ -193,7 +199,8 @@ class CertifiedReports(AdmissibleReports):
         self._target, self._first, self._second = map(np.array, (indices, first, second))
         self._ratios = np.exp(np.minimum(pair_limits, MAX_LIMIT))
 
-    enumerable = False
+    def extreme_rays(self) -> None:
+        """Return None: the cone has a limit for every distribution within a radius."""
 
     def _extreme_distributions(self, reports: Floats) -> tuple[Floats, Floats]:
         """Return the distributions Q of the largest and of the smallest mean of each report."""
@@ -243,7 +250,7 @@ class CertifiedReports(AdmissibleReports):
             return
         slacks = (-self._cuts @ self._recent.T).min(axis=1)
         self._cuts = self._cuts[np.argsort(slacks)[: MAX_CUTS // 2]]
-        self._programs.replace(self._cuts)
+        self._programs = self._linear_programs(self._cuts)
 
     def best_report(self, gain: Floats) -> Floats | None:
         """Return an admissible report that approximately maximises gain . w, by cutting planes."""
