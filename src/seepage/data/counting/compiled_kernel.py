@@ -107,11 +107,11 @@ class KernelColumns(NamedTuple):
 
 
 class KernelGroups(NamedTuple):
-    """The fields of `PairSchedule`, its tallied pairs grouped into triples and pairs."""
+    """The fields of `PairSchedule`, `bitmaps` padded to tiles, pairs grouped into triples."""
 
     packed: Any
     first: Any
-    stop: Any
+    bitmaps: Any
     triples: Any
     pairs: Any
 
@@ -137,8 +137,7 @@ class Scratch(NamedTuple):
 @entry
 def count_rows(columns, rows, groups, totals):
     """Count all rows; return the first column with a code not below its size, else -1."""
-    bits = np.zeros((-(-groups.first[-1] // TILE) * TILE, STRETCH), dtype=np.uint64)
-    indices = _bitmap_indices(groups, len(bits))
+    bits = np.zeros((len(groups.bitmaps), STRETCH), dtype=np.uint64)
     scratch = Scratch(
         np.empty(2, np.int64),
         np.empty(JOINT_ROWS, np.uint16),
@@ -155,8 +154,8 @@ def count_rows(columns, rows, groups, totals):
             stretch = _from_row(chunk, row)
             _pack_all(stretch, min(STRETCH * WORD, count - row), groups, bits)
             words = min(STRETCH, -(-(count - row) // WORD))
-            _add_bitmaps(bits, words, indices, totals)
-            _compare(bits, words, indices, totals)
+            _add_bitmaps(bits, words, groups.bitmaps, totals)
+            _compare(bits, words, groups.bitmaps, totals)
         _tally_all(chunk, count, groups, totals, scratch)
     return -1
 
@@ -185,18 +184,6 @@ def _max_code(codes):
 
 
 @compiled
-def _bitmap_indices(groups, padded):
-    """Return for each bitmap its column, its code and the number of bitmaps to compare it with."""
-    indices = np.zeros((padded, 3), dtype=np.int64)
-    for index in range(len(groups.packed)):
-        for bitmap in range(groups.first[index], groups.first[index + 1]):
-            indices[bitmap, 0] = groups.packed[index]
-            indices[bitmap, 1] = bitmap - groups.first[index] + 1
-            indices[bitmap, 2] = groups.stop[index]
-    return indices
-
-
-@compiled
 def _pack_all(columns, rows, groups, bits):
     """Write the bitmaps of a stretch: one for each code of a packed column but 0."""
     for index in range(len(groups.packed)):
@@ -222,28 +209,28 @@ def _pack(codes, bits):
 
 
 @compiled
-def _add_bitmaps(bits, words, indices, totals):
+def _add_bitmaps(bits, words, bitmaps, totals):
     """Add the popcount of each bitmap to the marginal count of its code."""
     for bitmap in range(len(bits)):
         count = np.uint64(0)
         for word in range(words):
             count += popcount(bits[bitmap, word])
-        column, code, _ = indices[bitmap]
+        column, code, _ = bitmaps[bitmap]
         totals.marginals[totals.offsets[column, column] + code] += np.int64(count)
 
 
 @compiled
-def _compare(bits, words, indices, totals):
+def _compare(bits, words, bitmaps, totals):
     """Add the number of common bits of each two bitmaps to the count of their codes."""
     for tile in range(0, len(bits), TILE):
         stop = 0
         for bitmap in range(tile, tile + TILE):
-            stop = max(stop, indices[bitmap, 2])
+            stop = max(stop, bitmaps[bitmap, 2])
         for other in range(stop):
             common = _compare_tile(bits, tile, other, words)
             for lane in range(TILE):
-                if other < indices[tile + lane, 2]:
-                    cell = _cell(indices[other], indices[tile + lane], totals)
+                if other < bitmaps[tile + lane, 2]:
+                    cell = _cell(bitmaps[other], bitmaps[tile + lane], totals)
                     totals.tables[cell] += np.int64(common[lane])
 
 

@@ -171,10 +171,18 @@ class PairSchedule:
     stop: Integers
     tallied: Integers
 
+    @cached_property
+    def bitmaps(self) -> Integers:
+        """Column, code and number of bitmaps to compare with, of each bitmap, one per row."""
+        lengths = np.diff(self.first)
+        code = np.arange(self.first[-1]) - np.repeat(self.first[:-1], lengths) + 1
+        column, stop = np.repeat(self.packed, lengths), np.repeat(self.stop, lengths)
+        return np.stack([column, code, stop], axis=1)
+
     @property
     def comparisons(self) -> int:
         """Number of comparisons of two bitmaps."""
-        return int(self.stop @ np.diff(self.first))
+        return int(self.bitmaps[:, 2].sum())
 
     @cached_property
     def grouped(self) -> tuple[Integers, Integers]:
@@ -308,31 +316,22 @@ def count_with_numpy(
 def _compare(codes: Sequence[Codes], schedule: PairSchedule, cells: PairCells) -> None:
     """Add the number of common bits of each two bitmaps to the count of their codes."""
     bits = _bitmaps(codes, schedule)
-    lengths = np.diff(schedule.first)
-    column = np.repeat(schedule.packed, lengths)
-    code = np.arange(len(column)) - np.repeat(schedule.first[:-1], lengths) + 1
     room = np.array(cells.capacities)
-    for mine, first, last, stop in zip(
-        schedule.packed, schedule.first[:-1], schedule.first[1:], schedule.stop, strict=True
-    ):
-        theirs, their_code = column[:stop], code[:stop]
-        for my_code, bitmap in zip(code[first:last], bits[first:last], strict=True):
-            common = np.bitwise_count(bits[:stop] & bitmap).sum(axis=1, dtype=np.int64)
-            my_row = my_code * room[theirs] + their_code
-            their_row = their_code * room[mine] + my_code
-            cell = np.where(mine < theirs, my_row, their_row)
-            cells.tables[cells.offset_matrix[mine, theirs] + cell] += common
+    for bitmap, (mine, my_code, stop) in zip(bits, schedule.bitmaps, strict=True):
+        theirs, their_code, _ = schedule.bitmaps[:stop].T
+        common = np.bitwise_count(bits[:stop] & bitmap).sum(axis=1, dtype=np.int64)
+        my_row = my_code * room[theirs] + their_code
+        their_row = their_code * room[mine] + my_code
+        cell = np.where(mine < theirs, my_row, their_row)
+        cells.tables[cells.offset_matrix[mine, theirs] + cell] += common
 
 
 def _bitmaps(codes: Sequence[Codes], schedule: PairSchedule) -> NDArray[np.uint64]:
     """Return the bitmaps of all packed columns, one per row."""
-    bits = np.zeros((schedule.first[-1], -(-len(codes[0]) // 64) * 8), dtype=np.uint8)
-    for index, column in enumerate(schedule.packed):
-        for code, row in enumerate(
-            bits[schedule.first[index] : schedule.first[index + 1]], start=1
-        ):
-            packed = np.packbits(codes[column] == code)
-            row[: len(packed)] = packed
+    bits = np.zeros((len(schedule.bitmaps), -(-len(codes[0]) // 64) * 8), dtype=np.uint8)
+    for row, (column, code, _) in zip(bits, schedule.bitmaps, strict=True):
+        packed = np.packbits(codes[column] == code)
+        row[: len(packed)] = packed
     return bits.view(np.uint64)
 
 
@@ -341,6 +340,7 @@ def count_with_numba(
 ) -> int:
     """Implement `count_batch` with Numba, the GIL released."""
     from seepage.data.counting.compiled_kernel import (
+        TILE,
         KernelColumns,
         KernelGroups,
         Totals,
@@ -352,7 +352,8 @@ def count_with_numba(
         np.array([column.itemsize for column in codes], dtype=np.int64),
         np.array(sizes, dtype=np.int64),
     )
-    groups = KernelGroups(schedule.packed, schedule.first, schedule.stop, *schedule.grouped)
+    bitmaps = np.pad(schedule.bitmaps, ((0, -len(schedule.bitmaps) % TILE), (0, 0)))
+    groups = KernelGroups(schedule.packed, schedule.first, bitmaps, *schedule.grouped)
     capacities = np.array(cells.capacities, dtype=np.int64)
     totals = Totals(capacities, cells.marginals, cells.tables, cells.offset_matrix)
     return int(count_rows(columns, len(codes[0]), groups, totals))

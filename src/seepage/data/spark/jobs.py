@@ -95,19 +95,16 @@ class Input:
     def map(self, work: TaskWork) -> "DataFrame":
         """Return a DataFrame with one row per task: the shard's number and its pickled result."""
         if self.frame is not None and self.layout is not None:
-            return _mapped(
-                pack(self.frame, self.layout),
-                _partition_task(work, self.names, self.layout),
-                SCHEMA,
-            )
+            task = _partition_task(work, self.names, self.layout)
+            return _mapped(pack(self.frame, self.layout), task)
         count = len(self.shards)
         numbers = self.session.range(0, count, 1, count)
-        return _mapped(numbers, _shard_task(work, self.shards, self.names), SCHEMA)
+        return _mapped(numbers, _shard_task(work, self.shards, self.names))
 
 
-def _mapped(frame: "DataFrame", task: Callable[..., Any], schema: str) -> "DataFrame":
+def _mapped(frame: "DataFrame", task: Callable[..., Any]) -> "DataFrame":
     with without_pandas_warning():
-        return frame.mapInArrow(task, schema)
+        return frame.mapInArrow(task, SCHEMA)
 
 
 @contextmanager
@@ -201,8 +198,8 @@ def _run_once(table: Input, work: TaskWork, finish: Finish | None) -> Any:
     results = table.map(work)
     groups = _groups(table)
     if groups > 1:
-        results = _mapped(results.repartition(groups, "shard"), _merge_task(None), SCHEMA)
-    results = _mapped(results.repartition(1), _merge_task(finish), SCHEMA)
+        results = _mapped(results.repartition(groups, "shard"), _merge_task(None))
+    results = _mapped(results.repartition(1), _merge_task(finish))
     with _small_methods(table.session), translated_errors():
         rows = results.collect()
         if not rows:

@@ -159,9 +159,15 @@ class TableOptions:
     def _check_pool(self) -> None:
         if self.pool is None:
             return
-        object.__setattr__(self, "pool", as_pool(self.pool))
+        number = _checks.weight(self.pool, "pool")
+        if number == 0 or (number > 1 and number != int(number)):
+            raise InputError(
+                "pool must be a number of records of at least 1 or a share between 0 and 1, "
+                f"got {_checks.shown(self.pool)}"
+            )
         if self.domain is not None:
             raise InputError("pool and `domain` exclude each other: a domain has its own values")
+        object.__setattr__(self, "pool", number)
 
     @property
     def dropping(self) -> bool:
@@ -203,23 +209,6 @@ class TableOptions:
             known = [choice.name for choice in choices]
             _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins: ")
         return choices
-
-
-def as_pool(value: Any) -> float:
-    """Return the threshold of `pool`: a number of records of at least 1, or a share in (0, 1).
-
-    Examples
-    --------
-    >>> as_pool(100), as_pool(0.001)
-    (100.0, 0.001)
-    """
-    number = _checks.weight(value, "pool")
-    if number == 0 or (number > 1 and number != int(number)):
-        raise InputError(
-            "pool must be a number of records of at least 1 or a share between 0 and 1, "
-            f"got {_checks.shown(value)}"
-        )
-    return number
 
 
 def _is_text_encoding(name: Any) -> bool:

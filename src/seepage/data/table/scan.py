@@ -157,12 +157,10 @@ class TableScan:
     def _pass(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
         """Yield the batches; end early, not complete, if codes yielded before became invalid."""
         self._reset()
-        batches = self._arrays()
-        for arrays in batches:
-            before = self.rows_read
-            codes = self._code(arrays)
-            unbinned = [index for index, part in enumerate(codes) if part is None]
-            if unbinned and before:
+        batches = self._coded()
+        for arrays, codes, first in batches:
+            unbinned = _without_codes(codes)
+            if unbinned and self.rows_read > len(arrays[0]):
                 self._find_edges_late(unbinned, batches)
                 return
             if unbinned:
@@ -170,8 +168,8 @@ class TableScan:
                 for index in unbinned:
                     column, array = self.columns[index], arrays[index]
                     column.start(array.type)
-                    codes[index] = column.code(array, self._table_index(before))
-            batch = self._selected(self._without_dropped(codes, {}, before), len(arrays[0]))
+                    codes[index] = column.code(array, first)
+            batch = self._selected(self._without_dropped(codes, {}, first), len(arrays[0]))
             if len(batch.codes[0]):
                 yield batch
             if progress is not None:
@@ -180,21 +178,29 @@ class TableScan:
             check_records(self.rows_read, self.rows_read - self.rows_dropped)
         self._complete = True
 
-    def _arrays(self) -> "Iterator[list[pa.Array]]":
-        """Yield the columns' arrays of each nonempty batch; the first batch starts the coders."""
+    def _coded(self) -> "Iterator[tuple[list[pa.Array], list[Codes | None], int]]":
+        """Yield the arrays, codes and index of the first record of each nonempty batch.
+
+        The codes of columns that need bin edges not known yet are None.  The first batch starts the
+        coders.
+        """
         from seepage.data.table.coders import unpacked
 
         names = [column.source for column in self.columns]
         person = None if self._choice is None else self._choice.column
         to_read = names if person is None or person in names else [*names, person]
         for batch in self._source.batches(to_read):
-            if batch.num_rows:
-                self._people = None if person is None else batch.column(person)
-                arrays = [unpacked(batch.column(column.source)) for column in self.columns]
-                if not self.rows_read:
-                    for column, array in zip(self.columns, arrays, strict=True):
-                        column.start(array.type)
-                yield arrays
+            if not batch.num_rows:
+                continue
+            self._people = None if person is None else batch.column(person)
+            arrays = [unpacked(batch.column(name)) for name in names]
+            if not self.rows_read:
+                for column, array in zip(self.columns, arrays, strict=True):
+                    column.start(array.type)
+            first = self.rows_read + (self._first or 0)
+            self.rows_read += batch.num_rows
+            coded = zip(self.columns, arrays, strict=True)
+            yield arrays, [column.code(array, first) for column, array in coded], first
 
     def _selected(self, batch: CodedBatch, rows: int) -> CodedBatch:
         """Return the batch with only the records that `choice` selects."""
@@ -206,23 +212,11 @@ class TableScan:
         selected = mask if batch.kept is None else mask[batch.kept]
         return batch._replace(codes=tuple(part[selected] for part in batch.codes), kept=mask)
 
-    def _table_index(self, before: int) -> int:
-        """Return the index in the table of the record after `before` records of this scan."""
-        return before + (self._first or 0)
-
-    def _code(self, arrays: "list[pa.Array]") -> list[Codes | None]:
-        """Return the codes of a batch, None for columns that need bin edges not known yet."""
-        before = self._table_index(self.rows_read)
-        self.rows_read += len(arrays[0])
-        return [
-            column.code(array, before) for column, array in zip(self.columns, arrays, strict=True)
-        ]
-
-    def _find_edges_late(self, unbinned: list[int], rest: "Iterable[list[pa.Array]]") -> None:
+    def _find_edges_late(self, unbinned: list[int], rest: Iterable[tuple[Any, ...]]) -> None:
         """Read the rest of the table for further columns that need bins, and find all edges."""
         indices = set(unbinned)
-        for arrays in rest:
-            indices |= {index for index, part in enumerate(self._code(arrays)) if part is None}
+        for _, codes, _ in rest:
+            indices.update(_without_codes(codes))
         self._find_edges(sorted(indices))
 
     def _find_edges(self, indices: list[int]) -> None:
@@ -240,20 +234,17 @@ class TableScan:
             need bins from the first batch on are summarised.
         """
         self._reset()
-        for arrays in self._arrays():
-            before = self.rows_read
-            codes = self._code(arrays)
+        for arrays, codes, first in self._coded():
             missing: dict[int, Booleans | None] = {}
-            unbinned = [index for index, part in enumerate(codes) if part is None]
-            first = self._table_index(before)
+            unbinned = _without_codes(codes)
             priorities = record_priorities(first, len(arrays[0])) if unbinned else None
             for index in unbinned:
-                if not before:
+                if self.rows_read == len(arrays[0]):
                     self.summaries[index] = NumberSummary(share)
                 summary = self.summaries.get(index)
                 missing[index] = self.columns[index].collect(arrays[index], priorities, summary)
             self.with_missing |= {index for index, mask in missing.items() if mask is not None}
-            batch = self._without_dropped(codes, missing, before)
+            batch = self._without_dropped(codes, missing, first)
             yield None if missing else batch
         self._complete = True
 
@@ -261,13 +252,13 @@ class TableScan:
         self,
         codes: Sequence[Codes | None],
         uncoded_missing: Mapping[int, Booleans | None],
-        before: int,
+        first: int,
     ) -> CodedBatch:
         """Return the batch without dropped records, and record which codes occur in the others.
 
         `uncoded_missing` has the masks of missing numbers of the columns without codes.
         """
-        first, sizes = self._table_index(before), self.sizes
+        sizes = self.sizes
         if not self._options.dropping:
             complete = [part for part in codes if part is not None]
             return CodedBatch(tuple(complete), sizes, first, None)
@@ -319,6 +310,11 @@ class TableScan:
             column.alphabet.attribute(self.seen(index)) for index, column in enumerate(self.columns)
         ]
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
+
+
+def _without_codes(codes: Sequence[Codes | None]) -> list[int]:
+    """Return the indices of the columns without codes."""
+    return [index for index, part in enumerate(codes) if part is None]
 
 
 def _missing(column: "Column", codes: Codes | None) -> Booleans | None:

@@ -185,7 +185,11 @@ class ColumnarSource:
     @cached_property
     def rows_total(self) -> int | None:
         """Number of records, from the files' metadata."""
-        return sum(self._rows(file) for file in self._files)
+        rows = 0
+        for file in self._files:
+            with read_errors(file, self._kind):
+                rows += self._fragment(file).count_rows()
+        return rows
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Return the batches of these columns, starting at the first record."""
@@ -224,10 +228,6 @@ class ColumnarSource:
                 columns.append(dict(zip(schema.names, map(str, schema.types), strict=True)))
             check_same_columns(file, columns[-1], self._files[0], columns[0])
         return schemas[0]
-
-    def _rows(self, file: Path) -> int:
-        with read_errors(file, self._kind):
-            return int(self._fragment(file).count_rows())
 
     def _fragment(self, file: Path) -> "ds.Fragment":
         form = ds.ParquetFileFormat() if self._kind == PARQUET else ds.IpcFileFormat()
