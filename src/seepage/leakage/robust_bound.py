@@ -19,6 +19,7 @@ of the two arguments of each minimum and maximum.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class Ball:
         nonempty S has B >= the smallest cell of x', and an S that is not full has A <= 1 - the
         smallest cell of x: only this range of the curve is searched.
         """
-        result: tuple[float, int, int, Booleans] | None = None
+        found = []
         guard = _guard(self.matrix.shape[1])
         for likelier, row in enumerate(self.matrix):
             others = np.delete(np.arange(len(self.matrix)), likelier)
@@ -83,13 +84,10 @@ class Ball:
             ratios = _ratios(high, low, epsilon, guard)
             best = ratios.max(axis=1)
             index = int(best.argmax())
-            if result is None or best[index] > result[0]:
-                size = 1 + int(ratios[index, : len(row) - 1].argmax())
-                likely = np.zeros(len(row), dtype=np.bool_)
-                likely[order[index, :size]] = True
-                result = float(best[index]), likelier, int(others[index]), likely
-        assert result is not None
-        return result
+            size = 1 + int(ratios[index, : len(row) - 1].argmax())
+            likely = np.isin(np.arange(len(row)), order[index, :size])
+            found.append((float(best[index]), likelier, int(others[index]), likely))
+        return max(found, key=itemgetter(0))
 
     def distance(self) -> float:
         """Return an upper bound on the total variation distance of two rows."""

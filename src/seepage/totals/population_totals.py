@@ -24,6 +24,7 @@ together with the stratum, so its weight is 0 for people outside the stratum.
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import permutations
 
 import numpy as np
@@ -160,9 +161,7 @@ def _common_contrast(sources: Sequence[LikelihoodColumns]) -> float | None:
 
 def _limits_by_answers(matrices: list[Floats], counts: Floats, people: Floats, c: float) -> Limits:
     """Return KL_inf limits of p(y given x) from the counts of all combinations of answers."""
-    weights: Floats = np.ones((1, 1))
-    for matrix in matrices:
-        weights = np.asarray(np.kron(weights, matrix), dtype=np.float64)
+    weights = reduce(np.kron, matrices)
     shares = counts / np.maximum(people, 1.0)
     minimum, maximum = weights.min(axis=0)[:, None], weights.max(axis=0)[:, None]
     radius = mixture_radius(people, c)
@@ -173,20 +172,16 @@ def _limits_by_answers(matrices: list[Floats], counts: Floats, people: Floats, c
 
 def _limits_by_range(matrices: list[Floats], counts: Floats, people: Floats, c: float) -> Limits:
     """Return kl limits of p(y given x) from its estimate and the range of the likelihoods of y."""
-    means, minimum, maximum = counts / np.maximum(people, 1.0), np.ones(1), np.ones(1)
-    reports = 1
+    means, reports = counts / np.maximum(people, 1.0), 1
     for matrix in matrices:
         means = matrix.T @ means.reshape(reports, len(matrix), -1)
         reports *= matrix.shape[1]
-        minimum = np.multiply.outer(minimum, matrix.min(axis=0)).reshape(-1)
-        maximum = np.multiply.outer(maximum, matrix.max(axis=0)).reshape(-1)
-    low, width = minimum[:, None], (maximum - minimum)[:, None]
-    scaled = np.divide(
-        means.reshape(reports, -1) - low,
-        width,
-        out=np.zeros((reports, len(people))),
-        where=width > 0,
+    low, high = (
+        reduce(np.kron, [extremes(matrix, axis=0) for matrix in matrices])[:, None]
+        for extremes in (np.min, np.max)
     )
+    excess, width = means.reshape(reports, -1) - low, high - low
+    scaled = np.divide(excess, width, out=np.zeros_like(excess), where=width > 0)
     lower, upper = kl_limits(np.clip(scaled, 0.0, 1.0), people, c, rounds=4)
     return Limits((low + width * lower) * (1 - GUARD), (low + width * upper) * (1 + GUARD))
 

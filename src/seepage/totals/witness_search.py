@@ -9,6 +9,7 @@ the search.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -97,14 +98,12 @@ def search_witness(
     seen = np.flatnonzero(np.logical_and(*occurs))
     if len(seen) < 2:
         return None
-    best, best_reports, best_pair = -math.inf, None, (0, 0)
+    found = []
     for pair, start in search.starts(seen, generator):
         reports = search.ascend(start, pair)
-        value = search.log_ratio(reports, pair, search_weights)
-        if value > best:
-            best, best_reports, best_pair = value, reports, pair
-    assert best_reports is not None
-    return search.witness(best_reports, best_pair, held_out_weights)
+        found.append((search.log_ratio(reports, pair, search_weights), reports, pair))
+    _, reports, pair = max(found, key=itemgetter(0))
+    return search.witness(reports, pair, held_out_weights)
 
 
 @dataclass
