@@ -117,14 +117,14 @@ def _indices(domain: Domain, names: Any, what: str) -> list[int]:
     indices = [domain.index(name) for name in _checks.items(names, f"each of {what}")]
     if len(set(indices)) < max(2, len(indices)):
         raise InputError(f"each of {what} must name different attributes, at least two")
-    return indices
+    return sorted(indices)
 
 
 def _pair(domain: Domain, names: Any, what: str) -> tuple[int, int]:
-    indices = _indices(domain, names, what)
-    if len(indices) != 2:
-        raise InputError(f"each of {what} must name two attributes, got {len(indices)}")
-    return min(indices), max(indices)
+    first, second, *more = _indices(domain, names, what)
+    if more:
+        raise InputError(f"each of {what} must name two attributes, got {2 + len(more)}")
+    return first, second
 
 
 def _groups(domain: Domain, together: Any) -> list[set[int]]:

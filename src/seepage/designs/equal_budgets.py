@@ -80,12 +80,8 @@ class Problem:
     @cached_property
     def mechanisms(self) -> dict[str, Any]:
         """The release of each attribute by name, as `leakage_matrix` takes it."""
-        return {
-            attribute.name: PUBLIC if public else name
-            for attribute, public, name in zip(
-                self.domain, self.public, self.mechanism, strict=True
-            )
-        }
+        releases = [PUBLIC if p else m for p, m in zip(self.public, self.mechanism, strict=True)]
+        return dict(zip(self.domain.names, releases, strict=True))
 
     @property
     def max_budget(self) -> float:

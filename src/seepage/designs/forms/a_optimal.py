@@ -15,7 +15,6 @@ the restricted master problem of column generation: the best shares over the for
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +109,6 @@ def best_shares(
     return evaluate(precisions, weights, shares)
 
 
-@dataclass
 class FormPool:
     """The columns of the restricted master problem: forms, their precisions, and their shares.
 
@@ -118,6 +116,9 @@ class FormPool:
     ----------
     problem
         The conditions of the design.
+
+    Attributes
+    ----------
     forms, rows, shares
         The forms, the precision of every quantity from each (one row per form), and the best
         shares found so far.
@@ -125,19 +126,19 @@ class FormPool:
         Rounded budgets of every form added so far, to recognise duplicates.
     """
 
-    problem: FormProblem
-    forms: list[FittedForm] = field(default_factory=list)
-    rows: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    shares: Floats = field(default_factory=lambda: np.zeros(0))
-    keys: set[tuple[Any, ...]] = field(default_factory=set)
+    def __init__(self, problem: FormProblem) -> None:
+        self.problem = problem
+        self.forms: list[FittedForm] = []
+        self.rows = np.zeros((0, len(problem.precisions.quantities)))
+        self.shares = np.zeros(0)
+        self.keys: set[tuple[Any, ...]] = set()
 
     def add(self, forms: list[FittedForm], weight: float = 0.1) -> None:
         """Add forms that are not in the pool yet; they start with `weight` of the shares."""
         forms = [form for form in forms if self._add_key(form)]
         if not forms:
             return
-        rows = np.array([self.problem.row(form) for form in forms])
-        self.rows = rows if not self.forms else np.vstack([self.rows, rows])
+        self.rows = np.vstack([self.rows, *map(self.problem.row, forms)])
         self.forms.extend(forms)
         start = weight if len(self.shares) else 1.0
         new_shares = np.full(len(forms), start / len(forms))

@@ -29,32 +29,6 @@ MERGED_WORK = 1e6
 """Maximum distinct records x attributes for which `merged` totals are computed."""
 
 
-def single_questions(problem: FormProblem, records: Records) -> list[FittedForm]:
-    """Return forms of one question by another mechanism than GRR, where it is more precise.
-
-    Totals are the exact values of `leakage_matrix`, at most the budget.  A form is returned only
-    if every total is within its limit at exactly this budget, as the leakage of subset selection
-    is not monotone in the budget.
-    """
-    attributes: dict[str, list[int]] = {}
-    for item in problem.items:
-        if len(item) == 1:
-            name = problem.precisions.best_mechanism(item[0], float(problem.caps[item[0]]))
-            if name != "grr":
-                attributes.setdefault(name, []).append(item[0])
-    forms = []
-    for name, indices in attributes.items():
-        budgets = np.where(np.isin(np.arange(len(problem.domain)), indices), problem.caps, 0.0)
-        values = leakage_matrix(records.pairs(), budgets, mechanism=name).values
-        for j in indices:
-            totals = values[:, j].copy()
-            totals[j] = problem.caps[j]
-            form = FittedForm((j,), problem.caps[[j]], totals, (name,), "exact")
-            if problem.excess(totals, form.epsilons) <= 0 and problem.is_useful(form):
-                forms.append(form)
-    return forms
-
-
 def coarse_form(
     problem: FormProblem, records: Records | None, form: Indices, timer: Timer | None = None
 ) -> FittedForm:
@@ -224,8 +198,26 @@ class TableCertifier:
         self._refined: dict[tuple[Indices, bytes, bytes], FittedForm] = {}
 
     def singles(self) -> list[FittedForm]:
-        """Return forms of one question by another mechanism than GRR."""
-        return [] if self.stratified else single_questions(self.problem, self.records)
+        """Return forms of one question by another mechanism than GRR, where it is more precise.
+
+        Totals are the exact values of `leakage_matrix`, at most the budget.  A form is returned
+        only if every total is within its limit at exactly this budget, as the leakage of subset
+        selection is not monotone in the budget.
+        """
+        problem, caps, forms = self.problem, self.problem.caps, list[FittedForm]()
+        names = ["grr"] * len(caps)
+        for item in () if self.stratified else problem.items:
+            if len(item) == 1:
+                names[item[0]] = problem.precisions.best_mechanism(item[0], float(caps[item[0]]))
+        budgets = np.where(np.array(names) != "grr", caps, 0.0)
+        if budgets.any():
+            leakages = leakage_matrix(self.records.pairs(), budgets, mechanism=names).values
+        for j in np.flatnonzero(budgets).tolist():
+            totals = np.where(np.arange(len(caps)) == j, caps[j], leakages[:, j])
+            form = FittedForm((j,), caps[[j]], totals, (names[j],))
+            if problem.excess(totals, form.epsilons) <= 0 and problem.is_useful(form):
+                forms.append(form)
+        return forms
 
     def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
         """Return None: no form has totals equal to its budget, as exact totals are at most that."""
