@@ -350,9 +350,7 @@ def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
             inner.search(seed)
         timer.seconds = seconds * POPULATION_SHAPING_END
         inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
-        chosen = [
-            form for form, share in inner.pool.support if share >= MIN_SHAPED_SHARE and form.matrix
-        ]
+        chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if form.matrix]
         timer.seconds = seconds
         certified = shaper.certified(chosen, rest, run.records)
     except KeyboardInterrupt:

@@ -14,13 +14,15 @@ the restricted master problem of column generation: the best shares over the for
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage._numerics import Floats
 from seepage.designs.forms.form_problem import FittedForm, FormProblem
+
+MIN_REDUCED_GAIN = 2e-4
+"""Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final gap."""
 
 UPDATES_PER_PRUNING = 400
 """Multiplicative updates between two removals of forms whose shares have converged to 0."""
@@ -183,9 +185,12 @@ class FormPool:
         """Objective, gap and prices at the current shares."""
         return evaluate(self.rows, self.problem.weights, self.shares)
 
-    @property
-    def support(self) -> Iterator[tuple[FittedForm, float]]:
-        """The forms with a share above 1e-4, in descending order of the shares."""
-        for index in np.argsort(-self.shares, kind="stable").tolist():
-            if self.shares[index] > 1e-4:
-                yield self.forms[index], float(self.shares[index])
+    def support(self, least: float = 1e-4) -> list[FittedForm]:
+        """Return the forms with a share above `least`, in descending order of the shares."""
+        order = np.argsort(-self.shares, kind="stable").tolist()
+        return [self.forms[index] for index in order if self.shares[index] > least]
+
+    def is_improving(self, form: FittedForm, solution: ShareSolution) -> bool:
+        """Return whether the reduced gain g_f / phi - 1 is above `MIN_REDUCED_GAIN`."""
+        gain = self.problem.gain(form, solution.prices)
+        return gain > solution.objective * (1 + MIN_REDUCED_GAIN)

@@ -117,21 +117,22 @@ class PopulationCertifier:
             if asked < len(self.screen.rates) - 1:
                 self.screen.rates[asked + 1] = self.screen.rates[asked]
 
-    def _single_question(self, j: int, name: str, guarantee: str) -> FittedForm:
-        """Return the form of attribute j alone; its totals are its budget, within every limit."""
-        budget = min(float(self.problem.caps[j]), self.problem.min_limit)
+    def _single_question(self, j: int, guarantee: str) -> FittedForm:
+        """Return the form of attribute j alone; its totals are its budget, within every limit.
+
+        By GRR for the guarantee `"exact"`, else by the most precise mechanism.
+        """
+        budget, name = min(float(self.problem.caps[j]), self.problem.min_limit), "grr"
+        if guarantee == "worst":
+            name = self.problem.precisions.best_mechanism(j, budget)
         totals = np.full(len(self.problem.domain), budget)
         return FittedForm((j,), np.array([budget]), totals, (name,), guarantee)
 
     def singles(self) -> list[FittedForm]:
         """Return forms of one question by another mechanism than GRR; totals are its budget."""
-        problem, forms = self.problem, list[FittedForm]()
-        for item in () if self.population.public else problem.items:
-            budget = min(float(problem.caps[item[0]]), self.problem.min_limit)
-            name = problem.precisions.best_mechanism(item[0], budget) if len(item) == 1 else "grr"
-            if name != "grr":
-                forms.append(self._single_question(item[0], name, "worst"))
-        return [form for form in forms if problem.is_useful(form)]
+        items = () if self.population.public else self.problem.items
+        forms = [self._single_question(item[0], "worst") for item in items if len(item) == 1]
+        return [f for f in forms if f.mechanisms != ("grr",) and self.problem.is_useful(f)]
 
     def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
         """Return the form of attribute j alone with totals equal to its budget.
@@ -140,11 +141,9 @@ class PopulationCertifier:
         a larger budget may pass, while there is time to search for it.
         """
         may_be_larger = self.problem.caps[j] > self.problem.min_limit and not timer.expired()
-        return (
-            None
-            if self.population.public or may_be_larger
-            else self._single_question(j, "grr", "exact")
-        )
+        if self.population.public or may_be_larger:
+            return None
+        return self._single_question(j, "exact")
 
     def full_forms(self, timer: Timer) -> list[FittedForm]:
         """Return forms of all attributes: the equal split, and with `exact` totals if they fit."""
