@@ -19,7 +19,6 @@ from seepage.designs.equal_budgets import largest_within
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.population_forms import PopulationForms, ScreenedForms
-from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
 
 TOLERANCE = 5e-4
@@ -56,6 +55,8 @@ class PopulationCertifier:
     """
 
     scope = "population"
+    mergeable = None
+    """No records: `merged` totals are those of the table."""
     max_pairs = 1000
     """Pairs certified in a round without an improving form by the screen, some 20 ms each."""
 
@@ -144,26 +145,6 @@ class PopulationCertifier:
         if self.population.public or may_be_larger:
             return None
         return self._single_question(j, "exact")
-
-    def full_forms(self, timer: Timer) -> list[FittedForm]:
-        """Return forms of all attributes: the equal split, and with `exact` totals if they fit."""
-        problem, everything = self.problem, self.problem.everything
-        if problem.has_clash(everything):
-            return []
-        forms = [] if self.population.public else [coarse_form(problem, None, everything)]
-        if self.screen.fits(everything):
-            forms.append(self.certify(problem.fit(everything)))
-        return [form for form in forms if problem.is_useful(form)]
-
-    def coarse_item(self, item: Indices) -> FittedForm:
-        """Return the form of an item whose limits cannot be computed, from its budgets alone."""
-        if self.population.public:
-            raise InputError(
-                f"{self.problem.listed(item)} asked together cannot be certified for the "
-                "population beside what is public; ask fewer together, raise the limit, or give "
-                "more records"
-            )
-        return coarse_form(self.problem, None, item)
 
     def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
         """Return the form with the largest equal budgets that keep all limits, cached.

@@ -17,7 +17,6 @@ from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import FormTable
-from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.totals import total_leakage
 from seepage.totals.result import GuaranteeError
@@ -195,6 +194,8 @@ class TableCertifier:
     def __init__(self, problem: FormProblem, records: Records) -> None:
         self.problem, self.records = problem, records
         self.stratified = bool(problem.public or problem.known)
+        self.mergeable = None if self.stratified else records
+        """The records of `merged` totals, which do not count public and known attributes."""
         self._refined: dict[tuple[Indices, bytes, bytes], FittedForm] = {}
 
     def singles(self) -> list[FittedForm]:
@@ -222,31 +223,6 @@ class TableCertifier:
     def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
         """Return None: no form has totals equal to its budget, as exact totals are at most that."""
         return None
-
-    def full_forms(self, timer: Timer) -> list[FittedForm]:
-        """Return forms of all attributes: the calibrated collection, and the equal split.
-
-        With `exact` totals if the table is small enough; and with the smaller of `merged` and
-        `worst`, which hold for any mechanism, unless attributes are public.
-        """
-        problem, everything, forms = self.problem, self.problem.everything, list[FittedForm]()
-        if problem.has_clash(everything):
-            return forms
-        if exact := problem.scorer.fits(everything):
-            forms.append(problem.fit(everything))
-        if not problem.public:
-            records = None if problem.known or exact else self.records
-            forms.append(coarse_form(problem, records, everything, timer))
-        return [form for form in forms if problem.is_useful(form)]
-
-    def coarse_item(self, item: Indices) -> FittedForm:
-        """Return the form of an item whose table is too large for exact totals."""
-        if self.stratified:
-            raise InputError(
-                f"the table of {self.problem.listed(item)} is too large for exact totals; "
-                "ask fewer together, or merge values"
-            )
-        return coarse_form(self.problem, self.records, item)
 
     def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
         """Return a form of the search, whose totals are certified; see `CertifyForm`."""

@@ -7,10 +7,10 @@ Shaped forms are columns of the master problem like product forms, priced at its
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,16 +32,9 @@ SHAPES = ("never", "single", "forms", "record")
 MAX_SHAPED = 32
 """Maximum combinations of answers of a form of several attributes that is shaped."""
 
-
-class Effort(NamedTuple):
-    """Accuracy of a shaped report: the keywords `gap` and `starts` of `shape_form`."""
-
-    gap: float
-    starts: int
-
-
-ROUGH, FINE = Effort(5e-2, 4), Effort(5e-3, 40)
-"""For every shaped form, and again for those of the solution: rough adds .1 to .3 % of variance."""
+ROUGH, FINE = {"gap": 5e-2, "starts": 4}, {"gap": 5e-3, "starts": 40}
+"""Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and again for those
+of the solution; rough adds .1 to .3 % of variance."""
 
 MAX_SHAPED_PER_ROUND = 8
 """Maximum number of forms shaped per round, in descending order of the expected gain."""
@@ -168,7 +161,7 @@ class FormShaper:
         yield pool.solve_master(1e-4, 4000)
 
     def shaped(
-        self, forms: Iterable[FittedForm], prices: Floats, effort: Effort
+        self, forms: Iterable[FittedForm], prices: Floats, effort: Mapping[str, float]
     ) -> list[FittedForm]:
         """Return the shaped forms with a larger gain than the forms given, in their order."""
         forms = list(forms)
@@ -203,7 +196,9 @@ class FormShaper:
         self.ratios.setdefault(len(form.attributes), []).append(ratio)
         return ratio > 1 + MIN_SHAPING_GAIN
 
-    def _shape(self, form: FittedForm, prices: Floats, effort: Effort) -> FittedForm | None:
+    def _shape(
+        self, form: FittedForm, prices: Floats, effort: Mapping[str, float]
+    ) -> FittedForm | None:
         """Return a form with one shaped report; None if stopped or if no report is admissible."""
         if self.stop.is_set():
             return None
@@ -211,7 +206,7 @@ class FormShaper:
             **self._form_limits(form),
             "wanted": self._wanted(form, prices),
             "stop": self.stop.is_set,
-            **effort._asdict(),
+            **effort,
         }
         names = [self.problem.domain.names[j] for j in form.attributes]
         try:
