@@ -56,7 +56,7 @@ node: ## Install Node for the tests of the client, where apt-get can
 
 .PHONY: test
 test: lint docs browser java node ## Lint, types, the documentation and the default tests
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 
 .PHONY: test-slow
 test-slow: $(DEV_READY) browser java node ## The long tests

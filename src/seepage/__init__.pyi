@@ -2,7 +2,7 @@
 
 from seepage.analysis import Analysis as Analysis
 from seepage.analysis import analyse as analyse
-from seepage.charts.chart_files import save_chart as save_chart
+from seepage.charts.chart_common import save_chart as save_chart
 from seepage.data.channel import Channel as Channel
 from seepage.data.datasets import dataset as dataset
 from seepage.data.datasets import load_pairs as load_pairs
@@ -61,13 +61,13 @@ from seepage.mechanisms import registered as registered
 from seepage.plan import Plan as Plan
 from seepage.plan.designed_plan import calibrate as calibrate
 from seepage.plan.designed_plan import design as design
-from seepage.study.analyser_benchmark import benchmark_analysers as benchmark_analysers
 from seepage.study.baselines import register_analyser as register_analyser
+from seepage.study.benchmarks import benchmark_analysers as benchmark_analysers
+from seepage.study.benchmarks import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.correlation import CorrelationMatrix as CorrelationMatrix
 from seepage.study.correlation import correlation_matrix as correlation_matrix
 from seepage.study.estimates import LeakageEstimate as LeakageEstimate
 from seepage.study.estimates import LeakageEstimates as LeakageEstimates
-from seepage.study.mechanism_benchmark import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.statistical import estimate_leakage as estimate_leakage
 from seepage.totals import TotalLeakage as TotalLeakage
 from seepage.totals import compare_totals as compare_totals

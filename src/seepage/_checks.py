@@ -90,14 +90,12 @@ def real(value: Any, name: str) -> float:
 
 def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return an integer in [minimum, maximum]; booleans and floats raise."""
-    rule = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
-    if isinstance(value, bool):
-        raise InputError(f"{name} must be an integer {rule}, got {shown(value)}")
     try:
-        number = operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        raise InputError(f"{name} must be an integer {rule}, got {shown(value)}") from None
-    if number < minimum or (maximum is not None and number > maximum):
+        number = None
+    if number is None or number < minimum or (maximum is not None and number > maximum):
+        rule = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
         raise InputError(f"{name} must be an integer {rule}, got {shown(value)}")
     return number
 

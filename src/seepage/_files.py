@@ -43,6 +43,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         partial.unlink(missing_ok=True)
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file atomically, in UTF-8."""
+    with whole_file(path) as file:
+        file.write(text.encode())
+
+
 def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
     """Return the path of an output file; one that cannot be written raises an InputError.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from seepage import __version__, _checks
-from seepage._files import whole_file
+from seepage._files import write_text
 from seepage._results import Progress, Result, json_ready, json_text
 from seepage.data.domain import for_each
 from seepage.data.inputs import as_counted, as_pairs
@@ -89,14 +89,11 @@ class Analysis(Result):
         """
         from seepage.report.page import report_page
 
-        page = report_page(self, counts=counts)
-        with whole_file(path) as file:
-            file.write(page.encode())
+        write_text(path, report_page(self, counts=counts))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it."""
-        with whole_file(path) as file:
-            file.write((json_text(self.to_dict()) + "\n").encode())
+        write_text(path, json_text(self.to_dict()) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Analysis":

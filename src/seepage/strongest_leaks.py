@@ -16,7 +16,6 @@ from seepage._numerics import Booleans
 from seepage.data.domain import MISSING
 from seepage.leakage.likely_sets import Witness
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.leakage.population_limits import LeakageLimits
 
 SUPPORT = 500
 """Minimum number of records of a target value in a witness, but at most 1/20 of all records."""
@@ -83,14 +82,11 @@ def groups(matrix: LeakageMatrix) -> list[tuple[int, ...]]:
     (1, 14)
     """
     equivalent = _equivalent(matrix)
-    grouped: list[tuple[int, ...]] = []
-    remaining = list(range(len(matrix.domain)))
-    while remaining:
-        first = remaining[0]
-        group = tuple(k for k in remaining if k == first or equivalent[first, k])
-        grouped.append(group)
-        remaining = [k for k in remaining if k not in group]
-    return grouped
+    grouped: dict[int, list[int]] = {}
+    for k in range(len(matrix.domain)):
+        first = next((first for first in grouped if equivalent[first, k]), k)
+        grouped.setdefault(first, []).append(k)
+    return [tuple(group) for group in grouped.values()]
 
 
 def _equivalent(matrix: LeakageMatrix) -> Booleans:
@@ -132,7 +128,7 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
     _checks.integer(count, "count", 0)
     if matrix.radius:
         return []
-    limits = matrix.interval()
+    limits, names = matrix.interval(), matrix.domain.names
     group_of = {k: group for group in groups(matrix) for k in group}
     order = np.lexsort((-limits.values.ravel(), -limits.lower.ravel()))
     heap, leaks = list[tuple[float, int, EstablishedLeak]](), list[EstablishedLeak]()
@@ -147,29 +143,18 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
             break
         if ends[0] != ends[1] and ends not in seen:
             seen.add(ends)
-            leak = _established_leak(limits, target, source, *ends)
+            among = matrix.leak_among(target, source, support(matrix))
+            leak = EstablishedLeak(
+                names[target],
+                names[source],
+                tuple(names[k] for k in ends[0]),
+                tuple(names[k] for k in ends[1]),
+                *limits[target, source][2:],
+                among.value,
+                among.witness,
+            )
             heapq.heappush(heap, (-leak.rank, len(seen), leak))
     return leaks + [heapq.heappop(heap)[2] for _ in range(min(len(heap), count - len(leaks)))]
-
-
-def _established_leak(
-    limits: LeakageLimits,
-    target: int,
-    source: int,
-    targets: tuple[int, ...],
-    sources: tuple[int, ...],
-) -> EstablishedLeak:
-    matrix, names = limits.matrix, limits.domain.names
-    leak = matrix.leak_among(target, source, support(matrix))
-    return EstablishedLeak(
-        names[target],
-        names[source],
-        tuple(names[k] for k in targets),
-        tuple(names[k] for k in sources),
-        *limits[target, source][2:],
-        leak.value,
-        leak.witness,
-    )
 
 
 def same_attributes(matrix: LeakageMatrix) -> list[tuple[str, ...]]:

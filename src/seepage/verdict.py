@@ -108,31 +108,21 @@ def judge(
     limits
         The largest allowed total of each attribute in nats, None for no limit.
     """
-    judgements = tuple(
-        _judgement(name, limit, *_upper_bound(totals, k, limit), *lower)
-        for k, (name, limit, lower) in enumerate(
-            zip(matrix.domain.names, limits, _lower_bounds(matrix, totals), strict=True)
-        )
-    )
+    judgements = []
+    for k, (name, limit, (lower, lower_by)) in enumerate(
+        zip(matrix.domain.names, limits, _lower_bounds(matrix, totals), strict=True)
+    ):
+        upper, upper_by, delta = _upper_bound(totals, k, limit)
+        state: State | None = None
+        if limit is not None:
+            certified: State = "within" if upper <= limit else "not certifiable"
+            state = "exceeded" if lower > limit else certified
+        judgements.append(Judgement(name, limit, state, upper, upper_by, delta, lower, lower_by))
     undecided = any(judgement.state == "not certifiable" for judgement in judgements)
     settle = _next_step(matrix, totals) if undecided or all(v is None for v in limits) else ""
     groups = same_attributes(matrix)
-    return Verdict(_decision(judgements, groups), _basis(judgements, totals), settle, judgements)
-
-
-def _judgement(
-    name: str,
-    limit: float | None,
-    upper: float,
-    upper_by: str,
-    delta: float,
-    lower: float,
-    lower_by: str,
-) -> Judgement:
-    state: State | None = None
-    if limit is not None:
-        state = "exceeded" if lower > limit else "within" if upper <= limit else "not certifiable"
-    return Judgement(name, limit, state, upper, upper_by, delta, lower, lower_by)
+    decision, basis = _decision(judgements, groups), _basis(judgements, totals)
+    return Verdict(decision, basis, settle, tuple(judgements))
 
 
 def _upper_bound(totals: TotalsComparison, k: int, limit: float | None) -> tuple[float, str, float]:

@@ -153,7 +153,7 @@ BAD_CALLS = {
     "unknown column": (["adult", "--columns", "sax,income"], "did you mean 'sex'?"),
     "unknown attribute": (["adult", "--epsilon-of", "sexx=1"], "did you mean 'sex'?"),
     "bad setting": (["adult", "--epsilon-of", "sex"], "--epsilon-of must be NAME=VALUE"),
-    "no number": (["adult", "--epsilon-of", "sex=much"], "epsilon of sex must be a number"),
+    "no number": (["adult", "--epsilon-of", "sex=much"], "--epsilon-of sex must be a number"),
     "unknown data": (["adlut"], "did you mean 'adult'?"),
     "no such file": (["nowhere/table.csv"], "nowhere/table.csv"),
 }

@@ -6,10 +6,10 @@ import pytest
 
 import seepage as sp
 from plan_examples import counts, forms_plan, people, plan_for, product, three_forms
-from seepage.collection.form_estimates import alternatives, expected_variances, half_width
 from seepage.errors import InputError
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_parts import Alternative
+from seepage.plan.plan_precision import alternatives, expected_variances, half_width
 
 
 @pytest.fixture(scope="module")

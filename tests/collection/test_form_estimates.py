@@ -16,7 +16,7 @@ from scipy import stats
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
-from seepage.collection.form_estimates import FormEstimate, MatrixEstimator, combine, form_weights
+from seepage.collection.frequencies import FormEstimate, MatrixSums, combine, form_weights
 from seepage.collection.perturb import drawn_forms, perturb_file, perturbed_columns
 from seepage.collection.report_leakage import analyse_reports
 from seepage.collection.report_source import reports_schema
@@ -160,7 +160,7 @@ def kron(*epsilons):
 def test_a_matrix_that_is_a_product_estimates_as_the_product():
     """GRR of sex and age as one report: the best estimates are those of the two reports."""
     whole = forms_plan(PAIRS, [MatrixChannel.of(["sex", "age"], kron(1.0, 1.5))])
-    estimator = MatrixEstimator(whole, whole.forms[0].channel)
+    estimator = MatrixSums(whole, whole.forms[0].channel)
     for name, made in (("sex", GRR(2, 1.0)), ("age", GRR(3, 1.5))):
         nominal = np.array(whole[name].frequencies)
         expected = made.variance(1, nominal).sum() + 1 - nominal @ nominal
@@ -170,7 +170,7 @@ def test_a_matrix_that_is_a_product_estimates_as_the_product():
 def test_the_best_unbiased_table_is_taken():
     """No other table that is unbiased for every distribution has less variance."""
     plan = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 1.0)])
-    estimator = MatrixEstimator(plan, plan.forms[0].channel)
+    estimator = MatrixSums(plan, plan.forms[0].channel)
     channel = plan.forms[0].channel.mechanism.channel()
     best, wanted = estimator.coefficients("sex"), estimator.marginal_matrix("sex")
     assert np.allclose(channel @ best, wanted.T, atol=1e-9)
@@ -198,7 +198,7 @@ def test_nominal_frequencies_of_cells_are_used():
     made = matrix(DOMAIN, ["sex", "ill"], 1.0).mechanism
     stated = MatrixChannel.of(["sex", "ill"], made, frequencies=cells)
     plan = forms_plan(PAIRS, [stated])
-    estimator = MatrixEstimator(plan, stated)
+    estimator = MatrixSums(plan, stated)
     found = estimator.coefficients("sex")
     expected = (cells @ made.channel()) @ (found**2).sum(axis=1) - 0.5
     assert estimator.unit_variance("sex") == pytest.approx(expected)

@@ -37,6 +37,8 @@ def spark(needs_spark):
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.codegen.wholeStage", "false")  # compiling takes longer than small jobs
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.extraJavaOptions", SHORT_LIVED)
         .getOrCreate()

@@ -499,3 +499,26 @@ def test_totals_that_do_not_follow_from_the_forms_are_rejected(plan, saved):
         saved.write_text(json.dumps(content))
         assert message in load_error(saved)
         assert message in load_error(saved, unchecked=True)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (["plan"], 3),
+        (["plan", "attributes"], None),
+        (["plan", "attributes", 0], "sex"),
+        (["plan", "attributes", 0], {"name": "sex"}),
+        (["plan", "attributes", 0, "mechanism"], ["grr"]),
+        (["plan", "guarantee"], {}),
+        (["plan", "forms"], []),
+        (["digest"], None),
+    ],
+)
+def test_a_damaged_file_of_version_1_raises(tmp_path, place, value):
+    content = part = json.loads(VERSION_1.read_text())
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(content))
+    load_error(path)

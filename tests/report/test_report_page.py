@@ -15,9 +15,10 @@ import seepage as sp
 from seepage.cli.analyse import report as command
 from seepage.errors import InputError
 from seepage.plan.plan_page import STYLES as PLAN_STYLES
-from seepage.report.page import MODULES, STYLES, report_page
+from seepage.report.page import STYLES, report_page, with_imports
 
 STATIC = Path(sp.__file__).parent / "report" / "static"
+MODULES = [*with_imports("main")]
 SCRIPTS = {name: (STATIC / "js" / f"{name}.js").read_text(encoding="utf-8") for name in MODULES}
 FORBIDDEN = (
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|fetch\(|XMLHttp|"

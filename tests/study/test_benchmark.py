@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.study.analyser_benchmark import _gaps, _region
-from seepage.study.mechanism_benchmark import EIGHT
+from seepage.study.benchmarks import EIGHT, _gaps, _region
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"

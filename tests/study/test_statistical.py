@@ -209,7 +209,7 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"pairs": [("a", "b", "c")]}, "two names each"),
         ({"sources": ["a"]}, "with a target"),
         ({"target": "a", "sources": "b"}, "a list of names"),
-        ({"target": "a", "sources": ["b"]}, "data has pair counts only"),
+        ({"target": "a", "sources": ["b"]}, "data must have records, and has pair counts only"),
         ({"view": "report", "mechanism": "she"}, "too many reports"),
         ({"bins": 4}, "bins has no effect: the data are counted already"),
         ({"checkpoint": "run.part"}, "there is no option 'checkpoint'"),

@@ -147,7 +147,6 @@ def test_blocks_do_not_matter(monkeypatch):
     columns[3] = TwoLevelColumns(4, LikelySets("all", 1.0))
     whole = exact_totals(tuples_of(joint), columns)[0]
     monkeypatch.setattr(exact_module, "BLOCK", 7)
-    monkeypatch.setattr(exact_module, "MAX_PRODUCT_SIZE", 1)
     calls = []
     pieces, evidence = exact_totals(
         tuples_of(joint), columns, lambda done, work: calls.append((done, work))

@@ -4,15 +4,17 @@ from typing import Any
 
 import altair as alt
 
-from seepage.charts.chart_style import (
+from seepage.charts.chart_common import (
     DIAGONAL,
     PALETTE,
+    STEP,
     Rows,
     chart_of,
     coloured,
     distinct_in,
     finish,
     in_panels,
+    limit_marks,
     printable_names,
 )
 
@@ -24,9 +26,6 @@ SHAPED = "#c8c8c8"
 
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 """Dash patterns: solid, then three dashed ones."""
-
-STEP = 22
-"""Height of an attribute's row, in pixels."""
 
 
 @printable_names
@@ -267,7 +266,4 @@ def _totals(attributes: Rows, order: list[str]) -> Any:
         x=alt.X("total:Q", title="nats: total (bar), limit (mark)"),
         tooltip=["attribute:N", "total:Q", "limit:Q"],
     )
-    limits = base.transform_filter("isValid(datum.limit)").mark_tick(
-        color=PALETTE[1], thickness=3, height=18
-    )
-    return totals + limits.encode(x="limit:Q")
+    return totals + limit_marks(base)

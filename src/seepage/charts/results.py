@@ -5,13 +5,15 @@ from typing import Any
 
 import altair as alt
 
-from seepage.charts.chart_style import (
+from seepage.charts.chart_common import (
     PALETTE,
+    STEP,
     Rows,
     chart_of,
     coloured,
     distinct_in,
     finish,
+    limit_marks,
     printable_names,
 )
 from seepage.errors import InputError
@@ -26,8 +28,6 @@ MAX_WITH_NUMBERS = 24
 """Maximum number of attributes of a matrix whose cells show numbers."""
 
 WIDTH = 460
-STEP = 22
-"""Height of an attribute's row, in pixels."""
 KINDS = {
     "certified": ("#0072B2", "square"),
     "statistical": ("#009E73", "circle"),
@@ -280,11 +280,8 @@ def plan_chart(rows: Rows, guarantee: str) -> Any:
         tooltip=["attribute:N", "mechanism:N", "epsilon:Q", "total:Q", "limit:Q"],
     )
     budgets = base.mark_bar(color=PALETTE[0], height=8).encode(x="epsilon:Q")
-    limits = base.transform_filter("isValid(datum.limit)").mark_tick(
-        color=PALETTE[1], thickness=3, height=18
-    )
     return finish(
-        (totals + budgets + limits.encode(x="limit:Q")).properties(
+        (totals + budgets + limit_marks(base)).properties(
             width=WIDTH, height=alt.Step(STEP), title=f"Budgets and totals ({guarantee})"
         )
     )

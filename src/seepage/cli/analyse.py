@@ -14,19 +14,17 @@ from seepage._results import json_text
 from seepage.cli.options import (
     BUDGET,
     SEED,
-    TABLE_PARAMETERS,
     all_options_but,
     chart_option,
     engine_options,
-    engine_session,
+    for_each_attribute,
     output_options,
     parse_number,
-    parse_settings,
-    read_pairs,
-    read_records,
+    read_data,
     reject_options,
-    table_arguments,
+    setting_option,
     table_options,
+    table_parameters,
 )
 from seepage.cli.output import (
     FileCommand,
@@ -37,7 +35,7 @@ from seepage.cli.output import (
     text_columns,
     write_chart,
 )
-from seepage.data.domain import Domain, sample_caution
+from seepage.data.domain import sample_caution
 from seepage.errors import InputError
 
 SAMPLED_PARAMETERS = ("reports", "target_delta", "confidence")
@@ -49,14 +47,15 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @click.command("analyse", cls=FileCommand)
 @click.argument("data")
 @BUDGET
-@click.option(
-    "--epsilon-of", multiple=True, metavar="NAME=EPS", help="Another budget for one attribute."
+@setting_option(
+    "--epsilon-of",
+    metavar="NAME=EPS",
+    parse=lambda text, name: _checks.epsilon(parse_number(text, name), name),
+    help="Another budget for one attribute.",
 )
 @click.option("--delta", type=float, default=0.0, help="Delta of (epsilon, delta)-LDP.")
 @click.option("-m", "--mechanism", help="A mechanism, such as grr; by default the bound over all.")
-@click.option(
-    "--mechanism-of", multiple=True, metavar="NAME=MECH", help="Another for one attribute."
-)
+@setting_option("--mechanism-of", metavar="NAME=MECH", help="Another for one attribute.")
 @click.option(
     "--view",
     type=click.Choice(["report", "inferred"]),
@@ -67,6 +66,7 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @click.option("--min-count", type=float, default=0.0, help="Raise smaller cell counts to this.")
 @click.option(
     "--totals",
+    "guarantees",
     default="independent,worst",
     metavar="A,B,...|all",
     help="Guarantees: exact, merged, worst, sampled, independent, witness, or all.",
@@ -125,20 +125,23 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     if options["report"] is None:
         reject_options(["no_counts"], "it is about the page that --report writes")
     budget = _checks.epsilon(options["epsilon"])
-    guarantees, name = _parse_guarantees(options["totals"]), Path(data).name
+    guarantees, name = _parse_guarantees(options["guarantees"]), Path(data).name
     settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed", "people")
     shared = {key: options[key] for key in (*settings, "labels")}
     if "sampled" not in guarantees:
         reject_options(SAMPLED_PARAMETERS, "it is of --totals sampled")
     shared |= {key: options[key] for key in SAMPLED_PARAMETERS if options[key] is not None}
     _checks.delta(options["delta"])
-    counted = _read(data, guarantees, options)
-    epsilon, mechanism = _settings(counted.domain, budget, options)
+    pairs_suffice = set(guarantees) <= {"worst", "independent"} and not options["people"]
+    records = not pairs_suffice or options["sample"] is not None
+    counted = read_data(data, options, records=records)
     with progress_bar("adding up") as progress:
         analysis = analyse_data(
             counted,
-            epsilon,
-            mechanism=mechanism,
+            for_each_attribute(counted.domain, budget, options["epsilon_of"]),
+            mechanism=for_each_attribute(
+                counted.domain, options["mechanism"], options["mechanism_of"]
+            ),
             guarantees=guarantees,
             progress=progress,
             name=name,
@@ -192,28 +195,6 @@ def _parse_guarantees(text: str) -> list[str]:
     if text == "all":
         return [name for name in GUARANTEES if name != "tree"]
     return [_checks.choice(name.strip(), "--totals", GUARANTEES) for name in text.split(",")]
-
-
-def _read(data: str, guarantees: list[str], options: dict[str, Any]) -> Any:
-    """Return the records of DATA if a guarantee, a sample or drawn people need them, else pairs."""
-    arguments = table_arguments(options)
-    pairs_suffice = set(guarantees) <= {"worst", "independent"} and not options["people"]
-    if not pairs_suffice or options["sample"] is not None:
-        return read_records(data, arguments, options)
-    with engine_session(data, options):
-        return read_pairs(data, arguments | {"engine": options["engine"]})
-
-
-def _settings(domain: Domain, budget: float, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the budgets and the mechanisms, each by attribute."""
-    epsilons: dict[str, Any] = dict.fromkeys(domain.names, budget)
-    for name, text in parse_settings(options["epsilon_of"], "--epsilon-of").items():
-        number = parse_number(text, f"epsilon of {name}")
-        epsilons[domain[name].name] = _checks.epsilon(number, f"epsilon of {name}")
-    mechanisms: dict[str, Any] = dict.fromkeys(domain.names, options["mechanism"])
-    for name, text in parse_settings(options["mechanism_of"], "--mechanism-of").items():
-        mechanisms[domain[name].name] = text
-    return epsilons, mechanisms
 
 
 def _format_analysis(analysis: Any, name: str, form: str, strongest: int) -> str:
@@ -298,14 +279,13 @@ def stream(
     """
     from seepage.totals import stream_leakage
 
-    arguments = table_arguments(options)
     if (data is None) == (transitions is None):
         raise InputError("give either DATA, whose columns are the steps, or --transitions")
     if transitions is not None:
-        reject_options(TABLE_PARAMETERS, "--transitions has no columns to choose from")
+        reject_options(table_parameters(), "--transitions has no columns to choose from")
         chain: Any = _read_transitions(transitions)
     else:
-        chain = read_pairs(str(data), arguments)
+        chain = read_data(str(data), options)
     leakage = stream_leakage(chain, epsilon, steps=steps)
     emit(format_result(form, leakage, _stream_text), output)
 

@@ -51,7 +51,10 @@ if TYPE_CHECKING:
     help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo the noise.",
 )
 @click.option(
-    "--form-column", metavar="COLUMN", help="Column with the number of everybody's form, from 1."
+    "--form-column",
+    "form",
+    metavar="COLUMN",
+    help="Column with the number of everybody's form, from 1.",
 )
 @click.option(
     "--identifier",
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--key-file",
+    "key",
     type=click.Path(dir_okay=False),
     help="File of the secret key that derives forms from --identifier; written if it is missing.",
 )
@@ -88,7 +92,7 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
 
     plan = Plan.load(plan_path)
     check_holds_records(data)
-    table, identifier = table_arguments(options), options["identifier"]
+    identifier = options["identifier"]
     with progress_bar("perturbing") as progress:
         count = perturb_file(
             plan,
@@ -96,11 +100,11 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
             output,
             seed=options["seed"],
             other=_catch_alls(options["other"], plan.collected),
-            form=options["form_column"],
+            form=options["form"],
             identifier=identifier,
-            key=_key_for(identifier, options["key_file"]),
+            key=_key_for(identifier, options["key"]),
             progress=progress,
-            **table,
+            **table_arguments(options),
         )
     forms = "" if plan.is_single else f", {len(plan.forms)} forms"
     click.echo(f"{count:,} reports of {len(plan.collected)} attributes{forms} -> {output}")
@@ -295,7 +299,7 @@ def client(
       seepage client plan.json --questionnaire survey.html --labels codebook.csv
       seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
-    from seepage._files import whole_file
+    from seepage._files import write_text
     from seepage.collection.client_files import questionnaire_page, read_labels, write_client
     from seepage.plan import Plan
 
@@ -307,8 +311,7 @@ def client(
     if questionnaire is not None:
         texts = read_labels(labels, plan.domain) if labels is not None else []
         page = questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title)
-        with whole_file(questionnaire) as file:
-            file.write(page.encode())
+        write_text(questionnaire, page)
         click.echo(f"wrote {questionnaire}: open it in a browser")
     if folder is not None:
         written = write_client(plan, folder, vectors=vectors)

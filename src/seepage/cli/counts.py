@@ -9,9 +9,7 @@ import click
 from seepage._results import json_text
 from seepage.cli.options import (
     engine_options,
-    engine_session,
-    read_pairs,
-    table_arguments,
+    read_data,
     table_options,
 )
 from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar, text_columns
@@ -45,11 +43,8 @@ def count(data: str, output: str, domain: str | None, **options: Any) -> None:
     from seepage.data.domain import how_many
     from seepage.data.pairs import PairCounts
 
-    arguments = table_arguments(options) | {"engine": options["engine"]}
-    if domain is not None:
-        arguments["domain"] = PairCounts.load(domain).domain
-    with engine_session(data, options):
-        pairs = read_pairs(data, arguments)
+    within = None if domain is None else PairCounts.load(domain).domain
+    pairs = read_data(data, options, domain=within)
     pairs.save(output)
     click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
     for attribute in pairs.domain:

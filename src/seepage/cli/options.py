@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -10,7 +11,7 @@ from click.core import ParameterSource
 
 from seepage._results import short_list
 from seepage.cli.output import OutputFile, progress_bar
-from seepage.data.pairs import PairCounts
+from seepage.data.domain import Domain
 from seepage.errors import InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -46,25 +47,29 @@ def all_options_but(*names: str) -> list[str]:
 # DATA --------------------------------------------------------------------------------------------
 
 
-def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
-    """Return the pair counts of DATA; a table is counted."""
-    from seepage.data.inputs import as_pairs
+def read_data(data: str, options: dict[str, Any], *, records: bool = False, **more: Any) -> Any:
+    """Return the pair counts of DATA; or its records, if it has any and they are asked for.
 
-    with progress_bar("counting") as progress:
-        pairs = as_pairs(data, progress=progress, **arguments)
-    print_reading_notes(data, pairs, arguments)
-    return pairs
-
-
-def read_records(data: str, arguments: dict[str, Any], options: dict[str, Any]) -> Any:
-    """Return the records of DATA, or a sample of them; pair counts if DATA has no records."""
+    Parameters
+    ----------
+    data
+        The argument of the command.
+    options
+        The options of the command: the table options, the engine, and the size of a sample.
+    records
+        Whether records are asked for.
+    more
+        Further arguments of `count_pairs`.
+    """
     from seepage.data.inputs import as_counted
 
-    names = ("engine",) if options["sample"] is None else ("engine", "sample", "seed")
-    reading = arguments | {name: options[name] for name in names}
-    with engine_session(data, options), progress_bar("reading") as progress:
-        counted = as_counted(data, progress=progress, **reading)
-    print_reading_notes(data, counted, arguments)
+    arguments = table_arguments(options)
+    sampling = ("sample", "seed") if options.get("sample") is not None else ()
+    more |= {name: options[name] for name in ("engine", *sampling) if name in options}
+    what = "reading" if records else "counting"
+    with engine_session(data, options), progress_bar(what) as progress:
+        counted = as_counted(data, records=records, progress=progress, **arguments, **more)
+    _print_reading_notes(data, counted, arguments)
     return counted
 
 
@@ -72,7 +77,7 @@ ID_NAME = re.compile(r"(^|[_ .-])(id|uuid|key)$|[a-z]I[dD]$|^I[dD]$")
 """Names of columns that look like identifiers."""
 
 
-def print_reading_notes(data: str, counted: Any, arguments: dict[str, Any]) -> None:
+def _print_reading_notes(data: str, counted: Any, arguments: dict[str, Any]) -> None:
     """Print one line on columns that were binned by default, and on those that look like ids."""
     from seepage.data.inputs import is_dataset_name, is_pairs_file
 
@@ -131,8 +136,8 @@ def engine_session(data: str, options: dict[str, Any]) -> Iterator[None]:
 
     An InputError is raised before Spark starts if it cannot read DATA.
     """
-    master = options["master"]
-    if options["engine"] != "spark":
+    master = options.get("master")
+    if options.get("engine") != "spark":
         if master is not None:
             raise InputError("--master needs --engine spark")
         yield
@@ -150,6 +155,81 @@ def engine_session(data: str, options: dict[str, Any]) -> Iterator[None]:
         yield
 
 
+Parse = Callable[[str, str], Any]
+"""From the text of an option's value, and its name for messages, to a Python value."""
+
+
+def parse_number(text: str, name: str) -> float:
+    """Return the number of a NAME=NUMBER setting."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} must be a number, got {text!r}") from None
+
+
+def setting_option(
+    *names: str, parse: Parse = lambda text, _: text, **more: Any
+) -> Callable[[Command], Command]:
+    """Return an option NAME=VALUE that may be repeated; the command gets a mapping."""
+
+    def parse_settings(_: Any, option: Any, settings: tuple[str, ...]) -> dict[str, Any]:
+        parsed = dict[str, Any]()
+        for setting in settings:
+            name, sign, value = setting.rpartition("=")
+            if not sign or not name:
+                raise InputError(f"{names[0]} must be NAME=VALUE, got {setting!r}")
+            if name in parsed:
+                raise InputError(f"{names[0]} must name each once, got {name!r} twice")
+            parsed[name] = parse(value, f"{names[0]} {name}")
+        return parsed
+
+    return click.option(*names, multiple=True, callback=parse_settings, **more)
+
+
+def for_each_attribute(domain: Domain, value: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return one value for all attributes but those that a `setting_option` names."""
+    named = {domain[name].name: setting for name, setting in settings.items()}
+    return dict.fromkeys(domain.names, value) | named
+
+
+def _parse_names(_: Any, option: Any, value: str | tuple[str, ...] | None) -> list[Any]:
+    if isinstance(value, tuple):
+        return [_parse_names(_, option, text) for text in value]
+    return [name.strip() for name in (value or "").split(",") if name.strip()]
+
+
+names_option = partial(click.option, metavar="A,B,...", callback=_parse_names)
+"""An option A,B,...; the command gets a list of names, or of such lists if `multiple`."""
+
+
+class TableOption(click.Option):
+    """An option of how a table is read; its parameter is that of `count_pairs`."""
+
+
+table_option = partial(click.option, cls=TableOption)
+
+
+def _bins(_: Any, __: Any, rules: tuple[str, ...]) -> Any:
+    """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
+    parsed = dict[str, str | list[float]]()
+    for text in rules:
+        name, _, rule = text.rpartition("=")
+        if (name or "*") in parsed:
+            raise InputError(f"--bins must name each column once, got {text!r} too")
+        parsed[name or "*"] = _bin_rule(rule)
+    return parsed["*"] if set(parsed) == {"*"} else parsed
+
+
+def _bin_rule(rule: str) -> str | list[float]:
+    if "," not in rule:
+        return rule
+    try:
+        return [float(edge) for edge in rule.split(",")]
+    except ValueError:
+        raise InputError(f"bin edges must be numbers with commas between, got {rule!r}") from None
+
+
+DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
 SEED = click.IntRange(min=0)
 BUDGET = click.option(
     "-e",
@@ -158,29 +238,37 @@ BUDGET = click.option(
     default=1.0,
     help="The budget of each attribute.",
 )
-RENAME = click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column.")
-MISSING_MARKER = click.option(
-    "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
+RENAME = setting_option("--rename", metavar="OLD=NEW", help="Rename a column.", cls=TableOption)
+MISSING_MARKER = table_option(
+    "--missing-marker",
+    "missing_markers",
+    multiple=True,
+    metavar="TEXT",
+    help="Text that means missing, as ?.",
 )
-DELIMITER = click.option(
-    "--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default."
+DELIMITER = table_option(
+    "--delimiter",
+    metavar="CHAR",
+    callback=lambda _, __, text: DELIMITERS.get(text, text),
+    help="The CSV delimiter; detected by default.",
 )
-ENCODING = click.option(
+ENCODING = table_option(
     "--encoding", default="utf-8", help="Encoding of text files, such as latin-1."
 )
 
 table_options = grouped(
-    click.option("--columns", metavar="A,B,...", help="Only these columns."),
-    click.option("--drop", metavar="A,B,...", help="All columns but these."),
+    names_option("--columns", help="Only these columns.", cls=TableOption),
+    names_option("--drop", help="All columns but these.", cls=TableOption),
     RENAME,
-    click.option(
+    table_option(
         "--bins",
         multiple=True,
         metavar="[COLUMN=]RULE",
+        callback=_bins,
         help="Bin numbers with many values: quantile:10 (the default), width:8, or edges such as "
         "0,18,65,120; for one column or for all.",
     ),
-    click.option(
+    table_option(
         "--missing",
         type=click.Choice(["category", "drop"]),
         default="category",
@@ -189,23 +277,37 @@ table_options = grouped(
     MISSING_MARKER,
     DELIMITER,
     ENCODING,
-    click.option(
+    table_option(
         "--max-values",
         type=int,
         default=1000,
         help="The largest number of values of a column; more are an error.",
     ),
-    click.option(
+    table_option(
         "--pool",
         type=float,
         metavar="N",
         help="Merge values of fewer than N records into (other); below 1: a share of all records.",
     ),
-    click.option(
-        "--person", metavar="COLUMN", help="Keep the first record of each person in this column."
+    table_option(
+        "--person",
+        metavar="COLUMN",
+        help="Keep the first record of each person in this column.",
     ),
 )
 """Options of how a table is read."""
+
+
+def table_parameters() -> list[str]:
+    """Return the parameter names of the table options of the current command."""
+    params = click.get_current_context().command.params
+    return [param.name for param in params if isinstance(param, TableOption) and param.name]
+
+
+def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the given table options as arguments of `count_pairs`."""
+    return {name: options[name] for name in table_parameters() if was_given(name)}
+
 
 output_options = grouped(
     click.option(
@@ -225,91 +327,3 @@ def chart_option(what: str) -> Callable[[Command], Command]:
     return click.option(
         "--chart", type=OutputFile(), help=f"Draw {what}: a .svg, .png, .pdf or .html file."
     )
-
-
-# Parsing the values of options -------------------------------------------------------------------
-
-
-def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the given table options as Python arguments; removes all of them from `options`."""
-    given = {name: options.pop(name) for name in TABLE_PARAMETERS if was_given(name)}
-    for name in TABLE_PARAMETERS:
-        options.pop(name, None)
-    renamed = {"missing_marker": "missing_markers"}
-    return {
-        renamed.get(name, name): PARSERS[name](value) if name in PARSERS else value
-        for name, value in given.items()
-    }
-
-
-def parse_settings(settings: tuple[str, ...], option: str) -> dict[str, str]:
-    """Return NAME=VALUE settings as a mapping."""
-    parsed = dict[str, str]()
-    for setting in settings:
-        name, sign, value = setting.rpartition("=")
-        if not sign or not name:
-            raise InputError(f"{option} must be NAME=VALUE, got {setting!r}")
-        if name in parsed:
-            raise InputError(f"{option} must name each once, got {name!r} twice")
-        parsed[name] = value
-    return parsed
-
-
-def parse_names(text: str | None) -> list[str]:
-    """Return the names of A,B,...; an empty list for None."""
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def parse_number(text: str, name: str) -> float:
-    """Return the number of a NAME=NUMBER setting."""
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{name} must be a number, got {text!r}") from None
-
-
-def _bins(rules: tuple[str, ...]) -> Any:
-    """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
-    if not rules:
-        return None
-    parsed = dict[str, str | list[float]]()
-    for text in rules:
-        name, _, rule = text.rpartition("=")
-        if (name or "*") in parsed:
-            raise InputError(f"--bins must name each column once, got {text!r} too")
-        parsed[name or "*"] = _bin_rule(rule)
-    return parsed["*"] if set(parsed) == {"*"} else parsed
-
-
-def _bin_rule(rule: str) -> str | list[float]:
-    if "," not in rule:
-        return rule
-    try:
-        return [float(edge) for edge in rule.split(",")]
-    except ValueError:
-        raise InputError(f"bin edges must be numbers with commas between, got {rule!r}") from None
-
-
-TABLE_PARAMETERS = (
-    "columns",
-    "drop",
-    "rename",
-    "bins",
-    "missing",
-    "missing_marker",
-    "delimiter",
-    "encoding",
-    "max_values",
-    "pool",
-    "person",
-)
-"""The parameter names of `table_options`."""
-
-PARSERS: dict[str, Callable[[Any], Any]] = {
-    "columns": parse_names,
-    "drop": parse_names,
-    "rename": lambda settings: parse_settings(settings, "--rename"),
-    "bins": _bins,
-    "delimiter": lambda text: {"\\t": "\t", "tab": "\t", "space": " "}.get(text, text),
-}
-"""Parsers of table options whose values are texts."""

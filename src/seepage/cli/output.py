@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from seepage._files import whole_file, writable
+from seepage._files import writable, write_text
 from seepage._results import Progress, json_text
 from seepage.errors import InputError, SeepageError, TableError
 
@@ -28,8 +28,7 @@ def emit(text: str, output: str | None) -> None:
             text = CONTROL.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text)
         click.echo(text.rstrip("\n"), color=True)  # else Click removes escape sequences
         return
-    with whole_file(output) as file:
-        file.write((text.rstrip("\n") + "\n").encode())
+    write_text(output, text.rstrip("\n") + "\n")
     click.echo(f"wrote {output}", err=True)
 
 
@@ -43,7 +42,7 @@ def format_result(form: str, result: Any, text: Callable[..., str], *settings: A
 def write_chart(result: Any, path: str | None) -> None:
     """Write the chart of a result to a file; nothing for None."""
     if path is not None:
-        from seepage.charts.chart_files import save_chart
+        from seepage.charts.chart_common import save_chart
 
         save_chart(result.chart(), path)
 
@@ -129,7 +128,7 @@ class OutputFile(click.Path):
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         if param is not None and param.name == "chart":
-            from seepage.charts.chart_files import chart_ending
+            from seepage.charts.chart_common import chart_ending
 
             chart_ending(path)
         return str(value)
@@ -250,16 +249,6 @@ def _with_option_subject(message: str, params: Sequence[click.Parameter]) -> str
 SUBJECT = re.compile(r"(?P<each>each )?(?(each)of )(?P<name>\w+)(?=:? (?!need all))")
 """The parameter at the start of a message."""
 
-OTHER_NAMES = {
-    "missing_markers": "missing_marker",
-    "guarantees": "totals",
-    "weights": "weight",
-    "target_delta": "delta",
-    "key": "key_file",
-    "form": "form_column",
-}
-"""Options of parameters that have another name on the command line."""
-
 
 def with_options(text: str, params: Sequence[click.Parameter]) -> str:
     """Return a text with options in place of parameters: `--scope table` for `scope='table'`."""
@@ -285,13 +274,11 @@ SETTING = re.compile(
 
 def _options(params: Sequence[click.Parameter]) -> dict[str, str]:
     """Return the command's options and arguments by the library's parameters."""
-    own = {
+    return {
         param.name: param.opts[-1] if isinstance(param, click.Option) else param.name.upper()
         for param in params
         if param.name is not None
     }
-    other = {parameter: own[name] for parameter, name in OTHER_NAMES.items() if name in own}
-    return {**other, **own}
 
 
 def _as_paths(value: Any) -> tuple[str, ...]:

@@ -11,18 +11,19 @@ from seepage import _checks
 from seepage._numerics import rounded_up, shortest_above
 from seepage.cli.options import (
     SEED,
-    TABLE_PARAMETERS,
     all_options_but,
     chart_option,
     engine_options,
+    for_each_attribute,
     grouped,
-    parse_names,
+    names_option,
     parse_number,
-    parse_settings,
-    read_records,
+    read_data,
     reject_options,
+    setting_option,
     table_arguments,
     table_options,
+    table_parameters,
 )
 from seepage.cli.output import (
     FileCommand,
@@ -38,12 +39,14 @@ from seepage.errors import InputError
 
 LIMIT = click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
 COLLECTION_OPTIONS = grouped(
-    click.option("--public", metavar="A,B,...", help="Attributes that are public already."),
-    click.option("--left-out", metavar="A,B,...", help="Attributes that are not collected."),
+    names_option("--public", help="Attributes that are public already."),
+    names_option("--left-out", help="Attributes that are not collected."),
     click.option(
         "--least", type=float, default=0.0, help="Minimum budget of a collected attribute."
     ),
-    click.option("--weight", multiple=True, metavar="NAME=W", help="Weight of its variance."),
+    setting_option(
+        "--weight", "weights", metavar="NAME=W", parse=parse_number, help="Weight of its variance."
+    ),
 )
 SAMPLE_OPTIONS = grouped(
     click.option("--sample", type=int, metavar="N", help="Plan with N records drawn at random."),
@@ -64,8 +67,8 @@ SHOWN_FORMS = 12
 @click.command("calibrate", cls=FileCommand)
 @click.argument("data")
 @LIMIT
-@click.option(
-    "--limit-of", multiple=True, metavar="NAME=LIMIT", help="Another limit for one attribute."
+@setting_option(
+    "--limit-of", metavar="NAME=LIMIT", parse=parse_number, help="Another limit for one attribute."
 )
 @click.option(
     "--guarantee",
@@ -87,7 +90,7 @@ SHOWN_FORMS = 12
 )
 @COLLECTION_OPTIONS
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
-@click.option("--delta", type=float, help="For sampled totals: their delta.")
+@click.option("--delta", "target_delta", type=float, help="For sampled totals: their delta.")
 @click.option("--confidence", type=float, help="Confidence of all totals together.")
 @SAMPLE_OPTIONS
 @click.option(
@@ -105,18 +108,17 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
       seepage calibrate survey.csv --limit 3 --budgets per-attribute --mechanism grr
       seepage calibrate survey.csv --check plan.json -o plan.json
     """
-    arguments = table_arguments(options)
     if options["check"]:
-        _certify_again(data, arguments, options["check"], output)
+        _certify_again(data, table_arguments(options), options["check"], output)
         return
     if options["budgets"] == "equal":
-        reject_options(["weight"], "it needs --budgets per-attribute")
+        reject_options(["weights"], "it needs --budgets per-attribute")
     if options["guarantee"] == "tree":
         raise InputError(
             "--guarantee tree needs a structure of the data, which no option gives; use exact or "
             "sampled"
         )
-    records = read_records(data, arguments, options)
+    records = read_data(data, options, records=True)
     limit = _limits(records, options)
     from seepage.designs.calibration import find_budgets
     from seepage.plan.designed_plan import plan_of
@@ -142,9 +144,9 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
 def _sampling_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Return the given settings of sampled totals, by the library's parameters."""
     if options["guarantee"] not in ("sampled", "auto"):
-        reject_options(["reports", "delta"], "it is of --guarantee sampled")
-    names = {"reports": "reports", "delta": "target_delta", "confidence": "confidence"}
-    return {names[name]: options[name] for name in names if options[name] is not None}
+        reject_options(["reports", "target_delta"], "it is of --guarantee sampled")
+    names = ("reports", "target_delta", "confidence")
+    return {name: options[name] for name in names if options[name] is not None}
 
 
 def _calibration_text(plan: Any, name: str) -> str:
@@ -175,7 +177,7 @@ def _certify_again(data: str, arguments: dict[str, Any], path: str, output: str 
     """Certify an edited plan on DATA, read in the plan's domain, and write it with a new digest."""
     from seepage.plan import Plan, certify
 
-    others = all_options_but("data", "check", "output", *TABLE_PARAMETERS)
+    others = all_options_but("data", "check", "output", *table_parameters())
     reject_options(others, "--check computes the totals of a plan as the plan says")
     plan = Plan.load(path, unchecked=True)
     reject_options(["bins"], "--check reads a table in the plan's own domain")
@@ -189,22 +191,13 @@ def _certify_again(data: str, arguments: dict[str, Any], path: str, output: str 
 # Settings and files of both commands -------------------------------------------------------------
 
 
-def _limits(records: Any, options: dict[str, Any], *, allow_none: bool = False) -> Any:
-    """Return one limit for all attributes, or a mapping by attribute.
-
-    With `allow_none`, `--limit-of NAME=none` leaves an attribute unprotected.
-    """
-    exceptions = parse_settings(options["limit_of"], "--limit-of")
-    if options["limit"] is None and not exceptions:
+def _limits(records: Any, options: dict[str, Any]) -> Any:
+    """Return one limit for all attributes, or a mapping by attribute; None for infinity."""
+    if options["limit"] is None and not options["limit_of"]:
         raise InputError("--limit must be given: the allowed total of every attribute, in nats")
-    if not exceptions:
+    if not options["limit_of"]:
         return _checks.epsilon(options["limit"], "limit")
-    limits = dict.fromkeys(records.domain.names, options["limit"])
-    for name, text in exceptions.items():
-        unlimited = allow_none and text.strip().casefold() == "none"
-        limits[records.domain[name].name] = (
-            math.inf if unlimited else parse_number(text, f"--limit-of {name}")
-        )
+    limits = for_each_attribute(records.domain, options["limit"], options["limit_of"])
     missing = [name for name, value in limits.items() if value is None]
     if missing:
         raise InputError(f"--limit must be given for the others too, {missing[0]!r} has none")
@@ -213,15 +206,9 @@ def _limits(records: Any, options: dict[str, Any], *, allow_none: bool = False) 
 
 def _collection_settings(records: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of both commands: which attributes are collected, weights, scope."""
-    weights = dict.fromkeys(records.domain.names, 1.0)
-    for name, text in parse_settings(options["weight"], "--weight").items():
-        weights[records.domain[name].name] = parse_number(text, f"--weight {name}")
-    return {
-        "public": parse_names(options["public"]),
-        "left_out": parse_names(options["left_out"]),
-        "weights": weights,
-        **{name: options[name] for name in ("least", "scope", "seed")},
-    }
+    names = ("public", "left_out", "least", "scope", "seed")
+    weights = for_each_attribute(records.domain, 1.0, options["weights"])
+    return {"weights": weights, **{name: options[name] for name in names}}
 
 
 def _write(plan: Any, data: str, output: str | None, page: str | None) -> None:
@@ -239,18 +226,20 @@ def _write(plan: Any, data: str, output: str | None, page: str | None) -> None:
 @click.command("design", cls=FileCommand)
 @click.argument("data")
 @LIMIT
-@click.option(
+@setting_option(
     "--limit-of",
-    multiple=True,
     metavar="NAME=LIMIT",
+    parse=lambda text, name: (
+        math.inf if text.strip().casefold() == "none" else parse_number(text, name)
+    ),
     help="Another limit for one attribute, or none to leave it unprotected.",
 )
 @COLLECTION_OPTIONS
-@click.option("--known", metavar="A,B,...", help="Attributes that the adversary knows.")
+@names_option("--known", help="Attributes that the adversary knows.")
 @click.option("--record-limit", type=float, help="Maximum sum of the budgets of a form.")
-@click.option("--together", multiple=True, metavar="A,B,...", help="Only asked together.")
-@click.option("--never", multiple=True, metavar="A,B", help="Never asked together.")
-@click.option(
+@names_option("--together", multiple=True, help="Only asked together.")
+@names_option("--never", multiple=True, metavar="A,B", help="Never asked together.")
+@names_option(
     "--joint", multiple=True, metavar="A,B", help="Also estimate their joint frequencies."
 )
 @click.option("--largest", type=int, help="Maximum number of attributes of a form.")
@@ -288,20 +277,13 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
       seepage design survey.csv --limit 3 --known sex,age --record-limit 6
       seepage design survey.csv --limit 2 --together height,weight --joint smoker,ill
     """
-    arguments = table_arguments(options)
-    records = read_records(data, arguments, options)
+    records = read_data(data, options, records=True)
     from seepage.designs.find_design import find_design
     from seepage.plan.designed_plan import plan_of_design
 
-    limits = _limits(records, options, allow_none=True)
-    chosen = _collection_settings(records, options) | {
-        "known": parse_names(options["known"]),
-        **{
-            name: [parse_names(group) for group in options[name]]
-            for name in ("together", "never", "joint")
-        },
-        **{name: options[name] for name in ("largest", "confidence", "shape", "seconds")},
-    }
+    limits = _limits(records, options)
+    names = ("known", "together", "never", "joint", "largest", "confidence", "shape", "seconds")
+    chosen = _collection_settings(records, options) | {name: options[name] for name in names}
     with progress_bar("designing") as progress:
         result = find_design(
             records, limits, record_limit=options["record_limit"], progress=progress, **chosen

@@ -7,15 +7,13 @@ from typing import Any
 import click
 
 from seepage import _checks
-from seepage._results import json_text
 from seepage.cli.options import (
     BUDGET,
     SEED,
     chart_option,
     grouped,
     output_options,
-    read_pairs,
-    table_arguments,
+    read_data,
     table_options,
 )
 from seepage.cli.output import (
@@ -74,17 +72,17 @@ def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
     from seepage.study.statistical import estimate_leakage
 
     _checks.epsilon(options["epsilon"])
-    pairs = read_pairs(data, table_arguments(options))
-    chosen = [_pair(text) for text in options.pop("pair")] or None
+    pairs = read_data(data, options)
+    names = ("mechanism", "replicas", "surrogates", "seed", "view", "population", "confidence")
     with progress_bar("simulating") as progress:
         estimates = estimate_leakage(
             pairs,
-            options.pop("epsilon"),
-            pairs=chosen,
+            options["epsilon"],
+            pairs=[_pair(text) for text in options["pair"]] or None,
             progress=progress,
-            **options,
+            **{name: options[name] for name in names},
         )
-    emit(_format_estimates(estimates, Path(data).name, form), output)
+    emit(format_result(form, estimates, _estimates_text, Path(data).name), output)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -95,17 +93,8 @@ def _pair(text: str) -> tuple[str, str]:
     return target.strip(), source.strip()
 
 
-def _format_estimates(estimates: Any, name: str, form: str) -> str:
-    if form == "csv":
-        return str(estimates.to_csv())
+def _estimates_text(estimates: Any, name: str) -> str:
     rows, settings = estimates.to_arrow().to_pylist(), estimates.settings
-    if form == "json":
-        keys = ("seed", "replicas", "view", "confidence", "population")
-        return json_text({**{key: getattr(settings, key) for key in keys}, "estimates": rows})
-    return _estimates_table(rows, settings, name)
-
-
-def _estimates_table(rows: list[dict[str, Any]], settings: Any, name: str) -> str:
     order = sorted(rows, key=lambda row: -row["corrected"])
     shown = [(f"{row['source']} -> {row['target']}", row) for row in order[:SHOWN_PAIRS]]
     percent = f"{100 * settings.confidence:g}%"
@@ -178,11 +167,10 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
     Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
     (a risk), R2 overestimates (needless noise), R3 does both.
     """
-    from seepage.study.analyser_benchmark import benchmark_analysers
+    from seepage.study.benchmarks import benchmark_analysers
 
-    arguments = table_arguments(options)
     names = _data_names(data)
-    tables = {names[path]: read_pairs(path, arguments) for path in data}
+    tables = {names[path]: read_data(path, options) for path in data}
     with progress_bar("comparing") as progress:
         scores = benchmark_analysers(
             tables,
@@ -208,9 +196,9 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
     of all leakages over that of the bound; bits are those of one report.
     """
-    from seepage.study.mechanism_benchmark import EIGHT, benchmark_mechanisms
+    from seepage.study.benchmarks import EIGHT, benchmark_mechanisms
 
-    pairs = read_pairs(data, table_arguments(options))
+    pairs = read_data(data, options)
     with progress_bar("simulating") as progress:
         scores = benchmark_mechanisms(
             pairs,

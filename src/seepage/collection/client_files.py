@@ -6,7 +6,7 @@ The questionnaire is one self-contained page that asks the questions, perturbs a
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +24,7 @@ from seepage.mechanisms.exact_probabilities import Randomness
 from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import factor
-from seepage.plan.wire import WORD, draw_form, form_bytes, perturb_record
+from seepage.plan.wire import WORD, Wire, draw_form, form_bytes, perturb_record
 from seepage.totals.result import GUARANTEES
 
 CLIENT = Path(__file__).with_name("client")
@@ -223,7 +223,7 @@ def _factor(total: float) -> str | None:
 # The folder of a client --------------------------------------------------------------------------
 
 
-def client_vectors(wire: Mapping[str, Any], count: int = 100, *, seed: int = 0) -> dict[str, Any]:
+def client_vectors(wire: Wire, count: int = 100, *, seed: int = 0) -> dict[str, Any]:
     """Return test vectors: bytes with the form drawn, and answers with bytes and their reports.
 
     Parameters
@@ -262,7 +262,7 @@ def client_vectors(wire: Mapping[str, Any], count: int = 100, *, seed: int = 0) 
 
 
 def _record_vector(
-    wire: Mapping[str, Any], form: int, rng: np.random.Generator, source: Randomness
+    wire: Wire, form: int, rng: np.random.Generator, source: Randomness
 ) -> dict[str, Any]:
     answers = {
         attribute["name"]: attribute["values"][int(rng.integers(len(attribute["values"])))]

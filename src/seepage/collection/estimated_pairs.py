@@ -148,9 +148,9 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
     marginals = tuple(_marginal_counts(pooled, name) for name in domain.names)
     tables = {}
     for a, b in combinations(range(len(domain)), 2):
-        if not pooled.estimates(domain[a].name, domain[b].name):
-            continue
         joint = join(pooled, domain[a], domain[b])
+        if joint is None:
+            continue
         if method == "em":
             joint = maximum_likelihood(plan, source, pooled, joint)
         tables[a, b] = _consistent_table(joint.frequencies, marginals[a], marginals[b])

@@ -27,7 +27,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
-from seepage.collection.form_estimates import combine
+from seepage.collection.frequencies import combine
 from seepage.collection.pooled_sums import PooledSums, pool_reports
 from seepage.collection.report_source import ReportSource, open_reports
 from seepage.data.domain import Attribute
@@ -273,6 +273,11 @@ def estimate_joint(
     source = open_reports(plan, reports)
     pooled = pool_reports(plan, source, indices, [row.name, column.name])
     inverted = join(pooled, row, column)
+    if inverted is None:
+        raise InputError(
+            f"the reports do not determine the joint frequencies of {row.name!r} and "
+            f"{column.name!r}"
+        )
     if method == "inversion":
         return inverted
     return maximum_likelihood(plan, source, pooled, inverted)
@@ -298,14 +303,11 @@ def never_asked_together(first: str, second: str) -> InputError:
     )
 
 
-def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint:
-    """Return the unbiased joint estimate, combined over the forms that ask for both."""
+def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint | None:
+    """Return the unbiased joint estimate, combined over forms; None if no form determines it."""
     estimates = pooled.estimates(first.name, second.name)
     if not estimates:
-        raise InputError(
-            f"the reports do not determine the joint frequencies of {first.name!r} and "
-            f"{second.name!r}"
-        )
+        return None
     combined = combine(estimates, pooled.records)
     shape = first.size, second.size
     return Joint(

@@ -8,7 +8,7 @@ a matrix form, with one report of all answers, the counts of each report are suf
 
 One pass adds up the sums of up to 128 groups of reports; the variance between groups gives the
 standard error of any statistic of the sums.  Forms have different people: estimates are combined by
-inverse variance at nominal frequencies [`form_estimates`]; for standard errors, the groups of all
+inverse variance at nominal frequencies [`frequencies`]; for standard errors, the groups of all
 forms that ask for a pair are concatenated, each weighted by 1/v(f).
 """
 
@@ -20,18 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Floats
-from seepage.collection.form_estimates import (
+from seepage.collection.frequencies import (
     FormEstimate,
-    MatrixEstimator,
+    MatrixSums,
     combine,
-    joint_estimate,
+    informative_mechanisms,
     marginal_estimate,
+    nominal_frequencies,
 )
 from seepage.collection.report_source import open_reports
 from seepage.errors import InputError
 from seepage.mechanisms import Estimate, Mechanism
 from seepage.mechanisms.reports import Reports
-from seepage.plan.form import REPORT, MatrixChannel
+from seepage.plan.form import MatrixChannel
 from seepage.plan.plan import Plan
 
 MAX_GROUPS = 128
@@ -122,65 +123,57 @@ class ProductSums:
         if len(names) == 1:
             return marginal_estimate(self._plan, names[0], mechanisms[0], means[0], self.records)
         joint = self.one_hot_sums(*names).sum(axis=0) / self.records
-        return joint_estimate(self._plan, names, mechanisms, joint, means, self.records)
+        return _joint_estimate(self._plan, names, mechanisms, joint, means, self.records)
 
 
-class MatrixSums(MatrixEstimator):
-    """Counts of each report of a matrix form, by groups of reports.
+def _joint_estimate(
+    plan: Plan,
+    names: Sequence[str],
+    mechanisms: Sequence[Mechanism],
+    joint: Floats,
+    marginals: Sequence[Floats],
+    records: int,
+) -> FormEstimate:
+    """Return a form's estimate of the joint frequencies of two attributes, in row-major order.
 
-    Parameters
-    ----------
-    plan, channel
-        The plan, and the channel of the form.
-    groups
-        The number of groups.
+    Notes
+    -----
+    The estimates are means of X^_u Y^_v over all reports.  Given the people, the variance of a
+    cell is (M[u, v] - F[u, v]) / n, with M the mean of the second moment s(u) t(v): s is
+    1 + Var(X^_u given u) for people with the value u and Var(X^_u given another) for others, from
+    the mechanism's own closed form; t likewise.
     """
+    noise = _joint_variances(mechanisms, joint, marginals) / records
+    nominal = [nominal_frequencies(plan, name) for name in names]
+    product = np.outer(*nominal)
+    noise_alone = _joint_variances(mechanisms, product, nominal).sum()
+    unit_variance = float(noise_alone + 1.0 - (product**2).sum())
+    return FormEstimate(joint.ravel(), noise.ravel(), records, unit_variance)
 
-    columns = (REPORT,)
 
-    def __init__(self, plan: Plan, channel: MatrixChannel, groups: int = 1) -> None:
-        super().__init__(plan, channel)
-        self.records, self.counts = 0, np.zeros((groups, channel.mechanism.outputs))
+def _joint_variances(
+    mechanisms: Sequence[Mechanism], joint: Floats, marginals: Sequence[Floats]
+) -> Floats:
+    """Return the variance of X^_u Y^_v of one report, for given joint and marginal frequencies."""
+    rows, columns = (np.clip(marginal, 0.0, 1.0) for marginal in marginals)
+    cells = np.clip(joint, 0.0, 1.0)
+    row = np.maximum(rows[:, None], cells)
+    column = np.maximum(columns[None, :], cells)
+    neither = np.clip(1.0 - row - column + cells, 0.0, 1.0)
+    (s_own, s_other), (t_own, t_other) = (_second_moments(mechanism) for mechanism in mechanisms)
+    second_moment = (
+        cells * s_own * t_own
+        + (row - cells) * s_own * t_other
+        + (column - cells) * s_other * t_own
+        + neither * s_other * t_other
+    )
+    return np.asarray(np.maximum(second_moment - cells, 0.0))
 
-    def add(self, reports: Sequence[Any]) -> None:
-        """Add the reports of some people, one column."""
-        groups, outputs = self.counts.shape
-        values = reports[0].below(outputs)
-        group = (self.records + np.arange(len(values))) % groups
-        cells = np.bincount(group * outputs + values, minlength=self.counts.size)
-        self.counts += cells.reshape(groups, outputs)
-        self.records += len(values)
 
-    @property
-    def sizes(self) -> Floats:
-        """The number of reports in each group."""
-        return np.asarray(self.counts.sum(axis=1))
-
-    def one_hot_sums(self, *names: str) -> Floats:
-        """Return the sum over each group of X^, or of X^ Y^'; only where an estimate exists."""
-        coefficients = self.coefficients(*names)
-        assert coefficients is not None
-        shape = [self.values[name] for name in names]
-        return np.asarray(self.counts @ coefficients).reshape(-1, *shape)
-
-    def estimate(self, *names: str) -> FormEstimate | None:
-        """Return the form's joint estimate of attributes; None if it is not asked or determined.
-
-        Notes
-        -----
-        The variance of an estimated frequency f given the people is (m - f) / n, with m the mean
-        of A[y]^2, which is its own unbiased estimate.
-        """
-        if not set(names) <= set(self.values):
-            return None
-        coefficients = self.coefficients(*names)
-        if coefficients is None:
-            return None
-        counts = self.counts.sum(axis=0)
-        frequencies = counts @ coefficients / self.records
-        second = counts @ coefficients**2 / self.records
-        noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0) / self.records
-        return FormEstimate(frequencies, noise, self.records, self.unit_variance(*names))
+def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
+    """Return E[X^_u^2] for people with the value u, and for people with another value."""
+    own, other = (float(np.mean(mechanism.variance(1, share))) for share in (1.0, 0.0))
+    return 1.0 + own, other
 
 
 FormSums = ProductSums | MatrixSums
@@ -290,13 +283,6 @@ def pool_reports(
     for index, batch in source.by_form({index: sums[index].columns for index in sums}):
         sums[index].add(batch)
     return PooledSums(plan, sums, source.records)
-
-
-def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
-    """Return the mechanisms of a product form whose reports carry information, in plan order."""
-    mechanisms = plan.channels[index]
-    names = [name for name in plan.domain.names if name in mechanisms]
-    return {name: mechanisms[name] for name in names if mechanisms[name].informative}
 
 
 def _group_count(width: int, records: int) -> int:

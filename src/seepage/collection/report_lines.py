@@ -243,7 +243,6 @@ class _ReportColumn:
         self.reports = list[int]()
         self.encode: Callable[[Any], int | None]
         if mechanism.reports is ValueReports:
-            self._outputs = int(getattr(mechanism, "outputs", mechanism.k))
             self.encode = self._value
         elif mechanism.reports is BitReports:
             self._size = mechanism.size if isinstance(mechanism, SubsetSelection) else None
@@ -254,7 +253,7 @@ class _ReportColumn:
             )
 
     def _value(self, report: Any) -> int | None:
-        return report if isinstance(report, int) and 0 <= report < self._outputs else None
+        return report if isinstance(report, int) and 0 <= report < self._mechanism.outputs else None
 
     def _bits(self, report: Any) -> int | None:
         if not isinstance(report, list) or (self._size is not None and len(report) != self._size):
@@ -272,7 +271,7 @@ class _ReportColumn:
         description = self._mechanism.describe()
         if self._mechanism.reports is ValueReports:
             values = np.array(self.reports, dtype=np.int64)
-            return ValueReports.of(description, values, self._outputs)
+            return ValueReports.of(description, values, self._mechanism.outputs)
         width = -(-self._mechanism.k // 64)
         octets = b"".join(bits.to_bytes(8 * width, "little") for bits in self.reports)
         words = np.frombuffer(octets, dtype="<u8").reshape(-1, width)

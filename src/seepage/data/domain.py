@@ -207,22 +207,14 @@ class Domain:
         if self.names != other.names:
             return f"attributes {', '.join(self.names)} against {', '.join(other.names)}"
         for mine, theirs in zip(self, other, strict=True):
-            if mine == theirs:
-                continue
+            unshared = set(mine.values) ^ set(theirs.values)
+            if unshared:
+                first = next(v for v in (*mine.values, *theirs.values) if v in unshared)
+                return f"attribute {mine.name!r}: only one has {first!r}"
             if mine.values != theirs.values:
-                unshared = [
-                    v
-                    for v in (*mine.values, *theirs.values)
-                    if (v in mine.values) != (v in theirs.values)
-                ]
-                difference = (
-                    f"only one has {unshared[0]!r}"
-                    if unshared
-                    else "their values are in another order"
-                )
-            else:
-                difference = f"bin edges {mine.edges} against {theirs.edges}"
-            return f"attribute {mine.name!r}: {difference}"
+                return f"attribute {mine.name!r}: their values are in another order"
+            if mine.edges != theirs.edges:
+                return f"attribute {mine.name!r}: bin edges {mine.edges} against {theirs.edges}"
         return ""
 
 

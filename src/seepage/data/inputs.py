@@ -16,7 +16,7 @@ from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import Records
-from seepage.data.table.options import TableOptions, as_pool
+from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import open_scan
 from seepage.errors import DomainError, InputError
 
@@ -236,17 +236,13 @@ def _dataset_options(defaults: Mapping[str, Any], options: dict[str, Any]) -> di
 
 def _recoded(counted: PairCounts | Records, options: Mapping[str, Any]) -> PairCounts | Records:
     """Return counts or records with columns selected and renamed, and rare values pooled."""
-    columns, drop = options.get("columns"), options.get("drop") or ()
-    selected = counted.domain.names if columns is None else columns
-    dropped = {counted.domain[name].name for name in drop}
-    kept = [name for name in selected if name not in dropped]
-    if not kept:
-        raise InputError("there is no column left to read")
-    if tuple(kept) != counted.domain.names:
-        counted = counted.select(kept)
-    if options.get("rename"):
-        counted = counted.rename(dict(options["rename"]))
-    return counted if options.get("pool") is None else pool_rare(counted, as_pool(options["pool"]))
+    table = TableOptions.from_keywords(**{name: options.get(name) for name in RECODING_OPTIONS})
+    names = {choice.source: choice.name for choice in table.choose(counted.domain.names)}
+    if tuple(names) != counted.domain.names:
+        counted = counted.select(names)
+    if table.rename:
+        counted = counted.rename(names)
+    return counted if table.pool is None else pool_rare(counted, table.pool)
 
 
 def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:

@@ -150,7 +150,7 @@ class PairCounts(Result):
             )
 
     def _check_sums(self) -> None:
-        totals = {_exact_sum(part) for part in self._marginals}
+        totals = {sum(part.tolist()) for part in self._marginals}
         if max(totals) > MAX_COUNT:
             raise DomainError(f"the number of records must fit 64 bits, got {max(totals)}")
         if len(totals) > 1:
@@ -369,11 +369,6 @@ class PairCounts(Result):
 
     def _headline(self) -> str:
         return f"PairCounts({how_many(self)}, {len(self.domain)} attributes)"
-
-
-def _exact_sum(counts: Integers) -> int:
-    """Return the sum of 64-bit counts as a Python integer, without overflow."""
-    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
 def _frozen(counts: ArrayLike) -> Integers:

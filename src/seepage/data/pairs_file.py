@@ -223,18 +223,15 @@ def _indices(table: "pa.Table", name: str, known: list[str]) -> Integers:
 def _codes(labels: Integers, attributes: Integers, domain: Domain) -> Integers:
     """Return the code of each label, an index into `_labels`, as a value of its attribute."""
     index_of = {label: index for index, label in enumerate(_labels(domain))}
-    keys = np.array(
-        [index * len(index_of) + index_of[v] for index, a in enumerate(domain) for v in a.values]
-    )
-    codes = np.concatenate([np.arange(size) for size in domain.sizes])
-    order = np.argsort(keys)
-    queries = attributes * len(index_of) + labels
-    nearest = np.minimum(np.searchsorted(keys[order], queries), len(keys) - 1)
-    wrong = np.flatnonzero(keys[order][nearest] != queries)
-    if len(wrong):
-        name, label = domain.names[attributes[wrong[0]]], list(index_of)[labels[wrong[0]]]
+    code_of = np.full((len(domain), len(index_of)), -1, dtype=np.int32)
+    for row, attribute in zip(code_of, domain, strict=True):
+        row[[index_of[value] for value in attribute.values]] = np.arange(attribute.size)
+    codes = code_of[attributes, labels].astype(np.int64)
+    if codes.min(initial=0) < 0:
+        wrong = int(codes.argmin())
+        name, label = domain.names[attributes[wrong]], list(index_of)[labels[wrong]]
         raise DomainError(f"attribute {name!r} has no value {label!r}")
-    return np.asarray(codes[order][nearest], dtype=np.int64)
+    return codes
 
 
 def _scattered(cells: Integers, counts: Integers, length: int) -> Integers:

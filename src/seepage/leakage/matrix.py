@@ -14,7 +14,7 @@ from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets
+from seepage.leakage.likely_sets import Leakage, LikelySets, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits, ranked_pairs
 from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
 
@@ -81,7 +81,7 @@ class LeakageMatrix(Result):
         values = np.zeros((len(self.domain), len(self.domain)))
         for pairs, sets, channels, contrast in () if self.radius else self._two_level_stacks():
             values[pairs] = sets.best(channels, contrast).value
-        for target, source in self._ordered_pairs():
+        for target, source in permutations(range(len(self.domain)), 2):
             if self.radius or self._sets[source] is None:
                 values[target, source] = self[target, source].value
         values.flags.writeable = False
@@ -122,15 +122,17 @@ class LeakageMatrix(Result):
     def relaxations(self) -> Floats:
         """The certified delta' of each leakage bound; 0 where the source has delta 0."""
         values = np.zeros_like(self.values)
-        for target, source in self._ordered_pairs():
+        for target, source in permutations(range(len(self.domain)), 2):
             release = self.releases[source]
-            if release.delta and release.mechanism is None:
+            if not release.delta or release.mechanism is not None:
+                continue
+            if self.radius:
                 values[target, source] = self[target, source].relaxation
+            else:
+                budget = release.epsilon, release.delta
+                channel, value = self.channel(target, source), float(self.values[target, source])
+                values[target, source] = relaxation(channel.matrix, value, *budget)
         return values
-
-    def _ordered_pairs(self) -> Iterator[tuple[int, int]]:
-        """Return all (target, source) with target != source, in row-major order."""
-        return permutations(range(len(self.domain)), 2)
 
     @property
     def tcpl(self) -> float:

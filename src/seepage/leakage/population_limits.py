@@ -23,7 +23,7 @@ from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, target_and_source
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.release import View, by_kind
+from seepage.leakage.release import by_kind
 from seepage.leakage.set_limits import (
     column_limits,
     is_enumerable,
@@ -34,7 +34,6 @@ from seepage.leakage.set_limits import (
 
 if TYPE_CHECKING:
     from seepage.leakage.matrix import LeakageMatrix
-    from seepage.mechanisms.base import Mechanism
 
 
 class LimitedLeak(NamedTuple):
@@ -212,7 +211,11 @@ class _PairLimits:
             if sets is None:
                 assert release.mechanism is not None
                 sets = LikelySets("all", release.mechanism.epsilon)
-                self.columns[source] = _report_columns(release.mechanism, matrix.view)
+                try:
+                    columns = release.transition(matrix.view)
+                    self.columns[source] = columns[:, columns.max(axis=0) > 0]
+                except InputError:
+                    self.columns[source] = None
             self.sets.append(sets)
         varying = sum(size > 1 for size in self.sizes)
         pairs = max(1, varying * (varying - 1))
@@ -286,12 +289,3 @@ class _PairLimits:
                 rare = rare[np.argsort(counts[rare], kind="stable")]
                 values = tuple(str(attribute.values[x]) for x in rare)
                 yield TooFew(attribute.name, values, tuple(counts[rare].tolist()), needed)
-
-
-def _report_columns(mechanism: "Mechanism", view: View) -> Floats | None:
-    """Return the transition matrix of the possible reports, k rows; None if it is unknown."""
-    try:
-        columns = mechanism.inferred_channel() if view == "inferred" else mechanism.channel()
-    except InputError:
-        return None
-    return columns[:, columns.max(axis=0) > 0]

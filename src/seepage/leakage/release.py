@@ -205,6 +205,11 @@ class Release:
             return LikelySets("singletons" if self.public else "all", self.epsilon)
         return self.mechanism.guess_sets if view == "inferred" else self.mechanism.likely_sets
 
+    def transition(self, view: View) -> Floats:
+        """Return P(what the adversary observes given value); an InputError if it is not known."""
+        assert self.mechanism is not None
+        return self.mechanism.inferred_channel() if view == "inferred" else self.mechanism.channel()
+
     def leakage(self, G: Channel, view: View, radius: float = 0.0) -> Leakage:
         """Return the leakage about the target of G when its source is released in this way.
 
@@ -224,8 +229,7 @@ class Release:
             return self.mechanism.leakage(G)
         if sets is not None:
             return two_level_leakage(G, sets, slack)
-        assert self.mechanism is not None
-        return exact_leakage(G, Channel(self.mechanism.inferred_channel(), G.output, G.output))
+        return exact_leakage(G, Channel(self.transition(view), G.output, G.output))
 
 
 def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> list[Release]:

@@ -293,12 +293,17 @@ def _relaxation(region: Ball | Box, value: float, epsilon: float, delta: float) 
     return min(delta, float(np.nextafter(round_up(delta * share, 64), np.inf)))
 
 
+def every_set(sets: LikelySets, size: int) -> Floats:
+    """Return all sets of a family over `size` values as 0-1 rows, complements included."""
+    masks, paired = sets.masks(size)
+    return np.vstack([masks, 1 - masks[::-1]]) if paired else masks
+
+
 def _enumerated(
     region: Ball | Box, sets: LikelySets, size: int
 ) -> tuple[float, int, int, Booleans]:
     """Return the largest log-ratio over two different rows and all sets of `size` values."""
-    masks, paired = sets.masks(size)
-    columns = (np.vstack([masks, 1 - masks[::-1]]) if paired else masks).T
+    columns = every_set(sets, size).T
     high, low = region.masses(columns)
     best = best_rows(high + _guard(size), low - _guard(size), sets.contrast)
     index = int(best.ratio.argmax())

@@ -43,8 +43,11 @@ first excludes those that cannot attain the maximum."""
 MAX_ROWS = 128
 """Maximum number of target values compared for lower limits: those with the most records."""
 
+FIRST_BATCH = 4
+"""Sets whose upper limits are computed first, those with the largest simpler bounds."""
+
 BATCH = 16
-"""Sets per batch, in descending order of a simpler bound."""
+"""Sets, and half as many pairs of rows, whose lower limits are computed."""
 
 
 def statements(sets: LikelySets, size: int) -> int:
@@ -134,16 +137,11 @@ def _ranked_limits(
     if paired:
         hits, simple = np.hstack([hits, totals[:, None] - hits]), _with_complements(simple)
     low, high = simple
-    lower = _ranked_lower_limit(hits, totals, c, contrast, simple)
-    bound = best_rows(high, low, contrast)
-    sets = _largest(bound.ratio, 4)
-    x, y = bound.likelier[sets], bound.other[sets]
-    above = binomial_limit(hits[x, sets], totals[x], c, above=True)
-    below = binomial_limit(hits[y, sets], totals[y], c, above=False)
-    upper = float(log_ratio(above - below, below, contrast).max())
-    step, remaining = BATCH, np.argsort(-bound.ratio)
+    lower = upper = _ranked_lower_limit(hits, totals, c, contrast, simple)
+    bounds = best_rows(high, low, contrast).ratio
+    remaining, step = np.argsort(-bounds), FIRST_BATCH
     while True:
-        remaining = remaining[bound.ratio[remaining] > upper]
+        remaining = remaining[bounds[remaining] > upper]
         if not len(remaining):
             return lower, upper
         sets, remaining, step = remaining[:step], remaining[step:], 4 * step

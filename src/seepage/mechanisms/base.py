@@ -23,7 +23,7 @@ from seepage.mechanisms.exact_probabilities import (
     argmax_random_ties,
     randomness,
 )
-from seepage.mechanisms.reports import Reports
+from seepage.mechanisms.reports import Reports, ValueReports
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,6 +80,11 @@ class Mechanism(ABC):
         The alphabet size, at least 1.
     parameters
         The parameters as plain JSON; with the name and k they identify the mechanism's reports.
+
+    Attributes
+    ----------
+    outputs
+        The number of values that `ValueReports` can hold: k, unless the constructor sets another.
     """
 
     name: str
@@ -95,7 +100,7 @@ class Mechanism(ABC):
     """Whether a report is a set of supported values, its likelihood a function of that set."""
 
     def __init__(self, k: int, **parameters: Any) -> None:
-        self.k = _checks.integer(k, "k", 1)
+        self.k = self.outputs = _checks.integer(k, "k", 1)
         for name, check in (("epsilon", _checks.epsilon), ("delta", _checks.delta)):
             if name in parameters:
                 parameters[name] = check(parameters[name])
@@ -363,6 +368,8 @@ class Mechanism(ABC):
     def check_drawn(self, reports: Any) -> None:
         """Raise where a report is outside the range of this mechanism, as damaged ones may be."""
         self.check_reports(reports)
+        if isinstance(reports, ValueReports):
+            reports.below(self.outputs)
 
     def check_columns(self, G: Channel | ArrayLike) -> None:
         """Raise where a channel does not have k columns."""

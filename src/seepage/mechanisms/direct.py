@@ -14,17 +14,10 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.exact_probabilities import (
-    ROWS,
-    Randomness,
-    exp_below,
-    float_above,
-    log_above,
-)
+from seepage.mechanisms.exact_probabilities import ROWS, Randomness, exp_below
 from seepage.mechanisms.reports import BitReports, ValueReports
-from seepage.mechanisms.two_level import MixtureMechanism, SetMechanism, set_sizes
+from seepage.mechanisms.two_level import MixtureMechanism, RelaxedMechanism, SetMechanism
 
 KEYS = 1 << 19
 """Random keys per block, so that they fit the cache."""
@@ -87,24 +80,13 @@ class DirectResponse(MixtureMechanism):
         self.check_reports(reports)
         return np.bincount(reports.below(self.k), minlength=self.k).astype(np.float64)
 
-    def check_drawn(self, reports: Any) -> None:
-        """Raise where a report is not an integer below k."""
-        self.check_reports(reports)
-        reports.below(self.k)
-
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
         """Return the reported values themselves [paper, Appendix B]."""
         return reports.below(self.k)
 
     def witness_report(self, likely: Booleans) -> ValueReports:
         """Return the report of the one likely value."""
-        values = np.flatnonzero(likely)
-        if len(likely) != self.k or len(values) != 1:
-            raise InputError(
-                f"likely must select exactly 1 of {self.k} values, "
-                f"got {len(values)} of {len(likely)}"
-            )
-        return ValueReports.of(self.describe(), values, self.k)
+        return ValueReports.of(self.describe(), np.flatnonzero(self.checked_set(likely)), self.k)
 
 
 class GRR(DirectResponse):
@@ -165,7 +147,7 @@ class Exponential(DirectResponse):
         super().__init__(k, true_probability(k, _checks.epsilon(epsilon) / 2), epsilon=epsilon)
 
 
-class ApproximateGRR(DirectResponse):
+class ApproximateGRR(RelaxedMechanism, DirectResponse):
     """GRR with a relaxation: p slightly above the largest one of pure eps-LDP.
 
     p = (e^eps + (k-1) delta) / (e^eps + k - 1), the largest p that is (eps, delta)-LDP
@@ -195,30 +177,10 @@ class ApproximateGRR(DirectResponse):
     """
 
     name = "approximate-grr"
-    approximate = True
+    outputs_apart = 1
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
         super().__init__(k, true_probability(k, epsilon, delta), epsilon=epsilon, delta=delta)
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the stated pair, a point on the mechanism's curve; 0 for one value."""
-        return float(self.parameters["epsilon"]) if self.k > 1 else 0.0
-
-    @property
-    def delta(self) -> float:
-        """The relaxation p - e^eps q at `epsilon`, recomputed from p and q; 0 for one value."""
-        if self.k == 1:
-            return 0.0
-        return float_above(max(Fraction(0), self.true - exp_below(self.epsilon) * self.other))
-
-    @property
-    def realised_epsilon(self) -> float:
-        """The smallest e for which the drawn distribution is (e, delta)-LDP at the stated delta."""
-        if self.k == 1:
-            return 0.0
-        true, other = self.drawn
-        return log_above(max((true - Fraction(self.parameters["delta"])) / other, Fraction(1)))
 
 
 class SubsetSelection(MixtureMechanism, SetMechanism):
@@ -295,7 +257,7 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
             np.less_equal(keys, largest, out=chosen[: len(pending), : self.k])
             subsets = BitReports.pack(chosen[: len(pending)])
             words[pending] = subsets
-            pending = pending[set_sizes(subsets) != self.size]
+            pending = pending[BitReports.set_sizes(subsets) != self.size]
         return words
 
     def _keys(self, rows: int, source: Randomness) -> NDArray[np.unsignedinteger[Any]]:

@@ -69,41 +69,15 @@ def bucket_of(seeds: ArrayLike, values: ArrayLike, buckets: int) -> Words:
     >>> bucket_of([[1], [2]], [0, 1, 2, 3, 4, 5], 3).tolist()
     [[1, 2, 2, 1, 1, 2], [1, 2, 1, 2, 0, 1]]
     """
-    mixed = _mix(np.asarray(seeds, dtype=np.uint64), np.asarray(values, dtype=np.uint64))
-    return (mixed >> np.uint64(16)) * np.uint64(buckets) >> np.uint64(48)
-
-
-def hashes_to(seeds: Words, reported: ArrayLike, k: int, buckets: int) -> Booleans:
-    """Return which of the values 0 to k - 1 each seed hashes to its reported bucket.
-
-    One row per seed, one column per value; about 4 nanoseconds per cell.  A bucket is an interval
-    of x, so that one subtraction and one comparison replace the product with g.
-
-    Examples
-    --------
-    >>> hashes_to(np.array([1, 2], dtype=np.uint64), [1, 2], 6, 3).astype(int).tolist()
-    [[1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 0]]
-    """
-    rows = np.asarray(reported, dtype=np.uint64)
-    start, end = _bucket_start(rows, buckets), _bucket_start(rows + np.uint64(1), buckets)
-    mixed = _mix(seeds[:, None], np.arange(k, dtype=np.uint64))
-    mixed -= start[:, None]
-    return np.asarray(mixed < (end - start)[:, None])
-
-
-def _mix(seeds: Words, values: Words) -> Words:
-    """Return the hash x of each value under each seed, before it is reduced to a bucket."""
-    mixed = np.atleast_1d(seeds) + (np.atleast_1d(values) + np.uint64(1)) * _STEP
+    codes = np.atleast_1d(np.asarray(values, dtype=np.uint64))
+    mixed = np.atleast_1d(np.asarray(seeds, dtype=np.uint64)) + (codes + np.uint64(1)) * _STEP
     for shift, factor in _ROUNDS:
         mixed ^= mixed >> shift
         mixed *= factor
+    mixed >>= np.uint64(16)
+    mixed *= np.uint64(buckets)
+    mixed >>= np.uint64(48)
     return mixed
-
-
-def _bucket_start(bucket: Words, buckets: int) -> Words:
-    """Return the smallest x of bucket b, ceil(b 2^48 / g) 2^16, modulo 2^64: 0 for b = g."""
-    upper = (bucket << np.uint64(48)) + np.uint64(buckets - 1)
-    return upper // np.uint64(buckets) << np.uint64(16)
 
 
 class LocalHashing(MixtureMechanism):
@@ -161,7 +135,8 @@ class LocalHashing(MixtureMechanism):
 
     def supported(self, reports: HashReports) -> Booleans:
         """Return the values that hash to each report's bucket, shape (n, k)."""
-        return hashes_to(reports.seeds, reports.buckets, self.k, self.buckets)
+        hashed = bucket_of(reports.seeds[:, None], np.arange(self.k), self.buckets)
+        return np.asarray(hashed == reports.buckets[:, None])
 
     @cached_property
     def hit_rate(self) -> float:

@@ -1,7 +1,7 @@
 """Reports: typed columns with the mechanism and parameters that released them, and their files."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,6 +23,9 @@ Origin = Mapping[str, Any]
 """The mechanism's name and parameters, as `Mechanism.describe` gives them."""
 
 METADATA = b"seepage.reports"
+
+CELLS = 1 << 20
+"""Bits drawn or unpacked per block."""
 
 
 class DamagedReportError(InputError):
@@ -150,6 +153,25 @@ class BitReports(Reports):
         padded[:, :values] = bits
         octets = np.packbits(padded, bitorder="little")
         return octets.view("<u8").astype(np.uint64, copy=False).reshape(rows, width)
+
+    @classmethod
+    def from_blocks(
+        cls, origin: Origin, inputs: Any, sets: Callable[[Any], Booleans], cells: int = CELLS
+    ) -> Self:
+        """Return one report per input; `sets` returns those of a block as a boolean matrix.
+
+        In blocks of about `cells` cells, so that memory does not grow with the column.
+        """
+        words = np.empty((len(inputs), -(-int(origin["k"]) // 64)), dtype=np.uint64)
+        step = max(1, cells // int(origin["k"]))
+        for start in range(0, len(inputs), step):
+            words[start : start + step] = cls.pack(sets(inputs[start : start + step]))
+        return cls(origin, words)
+
+    @staticmethod
+    def set_sizes(words: NDArray[np.uint64]) -> Integers:
+        """Return the number of set bits of each row."""
+        return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))
 
     def sets(self, k: int) -> Booleans:
         """Return the set of values of each report."""

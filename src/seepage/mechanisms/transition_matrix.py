@@ -46,6 +46,12 @@ class MatrixMechanism(Mechanism):
     name
         The mechanism's name in files and messages.
 
+    Attributes
+    ----------
+    thresholds
+        The integers out of 2^64 with which outputs are drawn, one row per value: a read-only array
+        of Python integers; each row sums to 2^64.
+
     Notes
     -----
     Each row is rounded to integers out of 2^64 (`thresholds`) whose ratios within a column never
@@ -57,8 +63,7 @@ class MatrixMechanism(Mechanism):
     R = D^-1 C' (C D^-1 C')^-1.  C R = I, so the estimate is unbiased for every distribution; where
     C has deficient rank there is none, and an InputError is raised.
 
-    The leakage is `exact_leakage` of the matrix, rounded up.  O(m k r) for m target values and r
-    outputs.
+    The leakage is that of `exact_leakage`, rounded up.  O(m k r) for m target values, r outputs.
 
     Examples
     --------
@@ -100,22 +105,12 @@ class MatrixMechanism(Mechanism):
         digest = hashlib.sha256(",".join(map(str, thresholds.ravel().tolist())).encode())
         k, outputs = thresholds.shape
         super().__init__(k, outputs=outputs, thresholds=digest.hexdigest())
-        self.name, self.outputs, self._chances = name, outputs, thresholds
+        self.name, self.outputs, self.thresholds = name, outputs, thresholds
+        self.thresholds.flags.writeable = False
         with np.errstate(divide="ignore"):
             self._first = np.log(self.channel()[0])
         self._relative = _log_ratios(thresholds)
-        roundings = 16 * (k + outputs + 64) * min(self.epsilon, 1.0) + 8 * self.epsilon
-        self._slack = roundings * UNIT
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """The integers out of 2^64 with which each output is drawn, one row per value.
-
-        Python integers in a read-only array of objects; each row sums to 2^64.
-        """
-        view = self._chances.view()
-        view.flags.writeable = False
-        return view
+        self._slack = UNIT * (16 * (k + outputs + 64) * min(self.epsilon, 1.0) + 8 * self.epsilon)
 
     @property
     def epsilon(self) -> float:
@@ -125,7 +120,7 @@ class MatrixMechanism(Mechanism):
     @cached_property
     def realised_epsilon(self) -> float:
         """The largest log-ratio within a column of the thresholds, rounded up."""
-        return log_above(largest_ratio(self._chances))
+        return log_above(largest_ratio(self.thresholds))
 
     @property
     def bits(self) -> float:
@@ -134,11 +129,11 @@ class MatrixMechanism(Mechanism):
 
     def channel(self) -> Floats:
         """Return P(output given value), k x outputs."""
-        return np.asarray(self._chances / CERTAIN, dtype=np.float64)
+        return np.asarray(self.thresholds / CERTAIN, dtype=np.float64)
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
         """Return one output for each value, with exactly the probabilities thresholds / 2^64."""
-        outputs = draw_outputs(self._chances, codes, source)
+        outputs = draw_outputs(self.thresholds, codes, source)
         return ValueReports.of(self.describe(), outputs, self.outputs)
 
     # Estimates ----------------------------------------------------------------------------------
@@ -149,9 +144,7 @@ class MatrixMechanism(Mechanism):
         if self.k == 1:
             return np.ones((self.outputs, 1))
         channel = self.channel()
-        scale = np.sqrt(channel.mean(axis=0))
-        weights = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        inverse = np.asarray(weights[:, None] * np.linalg.pinv(channel * weights))
+        inverse = least_squares_inverse(channel, channel.mean(axis=0))
         full_rank = np.abs(channel @ inverse - np.eye(self.k)).max() <= IDENTITY_TOLERANCE
         return inverse if full_rank else None
 
@@ -209,11 +202,6 @@ class MatrixMechanism(Mechanism):
     def _guesses(self) -> Integers:
         """The guess for each output: the likeliest value, the first of tied ones."""
         return np.asarray(self._relative.argmax(axis=0))
-
-    def check_drawn(self, reports: ValueReports) -> None:
-        """Raise where a report is not an integer below the number of outputs."""
-        self.check_reports(reports)
-        reports.below(self.outputs)
 
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
         """Return the likeliest value of each report."""
@@ -314,16 +302,18 @@ class UtilityExponential(MatrixMechanism):
 
     def __init__(self, utility: ArrayLike, epsilon: float) -> None:
         self.utility = _checked_utility(utility)
-        k, self.outputs = self.utility.shape
+        k, outputs = self.utility.shape
         stated = _checks.epsilon(epsilon)
         digest = hashlib.sha256((self.utility + 0.0).astype("<f8").tobytes()).hexdigest()
-        Mechanism.__init__(self, k, outputs=self.outputs, epsilon=stated, utility=digest)
+        Mechanism.__init__(self, k, outputs=outputs, epsilon=stated, utility=digest)
+        self.outputs = outputs
         self.sensitivity = float(np.ptp(self.utility, axis=0).max())
         if k > 1 and not self.sensitivity:
             raise InputError("two values must differ in their utility, got a sensitivity of 0")
         self._first, self._relative = _log_probabilities(self.utility, stated, self.sensitivity)
         self._slack = 16 * (k + self.outputs + 64) * UNIT * stated
-        self._chances = integer_thresholds(self.channel(), exp_below(min(self.epsilon, stated)))
+        self.thresholds = integer_thresholds(self.channel(), exp_below(min(self.epsilon, stated)))
+        self.thresholds.flags.writeable = False
 
     @cached_property
     def epsilon(self) -> float:
@@ -340,6 +330,16 @@ class UtilityExponential(MatrixMechanism):
     def _guesses(self) -> Integers:
         """The guess for each output: itself if outputs are values, else the likeliest value."""
         return np.arange(self.k) if self.outputs == self.k else super()._guesses
+
+
+def least_squares_inverse(channel: Floats, probabilities: Floats) -> Floats:
+    """Return D^-1/2 (C D^-1/2)^+ of a channel C, D the diagonal of the outputs' probabilities.
+
+    Row r is the estimate from output r, of least variance among the unbiased ones.
+    """
+    scale = np.sqrt(probabilities)
+    weights = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    return np.asarray(weights[:, None] * np.linalg.pinv(channel * weights))
 
 
 def _checked_utility(utility: ArrayLike) -> Floats:

@@ -11,7 +11,6 @@ which are kept as exact fractions, and on whether S has a fixed size or may be a
 
 import itertools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -28,6 +27,8 @@ from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
     Randomness,
     chance,
+    exp_below,
+    float_above,
     guess_supported,
     log_above,
     log_nearest,
@@ -163,7 +164,7 @@ class TwoLevelMechanism(Mechanism):
 
     def packed(self, reports: Any) -> NDArray[np.uint64]:
         """Return the supported values as bits of 64-bit words, computed in blocks."""
-        return packed_sets(len(reports), self.k, CELLS, lambda rows: self.supported(reports[rows]))
+        return BitReports.from_blocks(self.describe(), reports, self.supported, CELLS).words
 
     def tally(self, reports: Any) -> Floats:
         """Return how many reports support each value."""
@@ -184,6 +185,16 @@ class TwoLevelMechanism(Mechanism):
             return np.asarray(spread / count / (true - other) / (true - other))
 
     # The adversary ------------------------------------------------------------------------------
+
+    def checked_set(self, likely: Booleans) -> Booleans:
+        """Return a set of values that a report can support; raise for one of another size."""
+        bits = np.asarray(likely, dtype=np.bool_)
+        if bits.shape != (self.k,) or self.size not in (None, bits.sum()):
+            number = "any" if self.size is None else f"exactly {self.size}"
+            raise InputError(
+                f"likely must select {number} of {self.k} values, got {bits.sum()} of {bits.size}"
+            )
+        return bits
 
     def guess(self, reports: Any, source: Randomness) -> Integers:
         """Return a value uniform among the supported ones, or among all if none is."""
@@ -297,6 +308,42 @@ class MixtureMechanism(TwoLevelMechanism):
         return true, self._other_probability(true, self.size)
 
 
+class RelaxedMechanism(TwoLevelMechanism):
+    """A two-level mechanism with a stated delta: likelihood ratios may exceed e^epsilon.
+
+    With a = P(A given u) and b = P(A given u') of the set A of reports that favours a value u most
+    against another u', it is (epsilon, delta)-LDP where a - e^epsilon b <= delta.  A fixes
+    m = `outputs_apart` independent outputs: a = p^m and b = q^m.
+    """
+
+    approximate = True
+    outputs_apart: ClassVar[int]
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The smallest epsilon at the stated delta, ln (a - delta) / b, rounded up."""
+        return self._epsilon_of(self.true, self.other)
+
+    @property
+    def realised_epsilon(self) -> float:
+        """The smallest epsilon of the drawn distribution at the stated delta, rounded up."""
+        return self._epsilon_of(*self.drawn)
+
+    def _epsilon_of(self, p: Fraction, q: Fraction) -> float:
+        if self.k == 1:
+            return 0.0
+        excess = p**self.outputs_apart - Fraction(self.parameters["delta"])
+        return log_above(max(Fraction(1), excess / q**self.outputs_apart))
+
+    @property
+    def delta(self) -> float:
+        """The relaxation a - e^epsilon b at the stated epsilon, rounded up; 0 for one value."""
+        if self.k == 1:
+            return 0.0
+        expected = exp_below(self.parameters["epsilon"]) * self.other**self.outputs_apart
+        return float_above(max(Fraction(0), self.true**self.outputs_apart - expected))
+
+
 class SetMechanism(TwoLevelMechanism):
     """A two-level mechanism whose report is the set itself, one bit per value.
 
@@ -323,13 +370,7 @@ class SetMechanism(TwoLevelMechanism):
 
     def witness_report(self, likely: Booleans) -> BitReports:
         """Return the report that is the set `likely` itself."""
-        bits = np.asarray(likely, dtype=np.bool_)
-        if bits.shape != (self.k,) or self.size not in (None, bits.sum()):
-            number = "any" if self.size is None else f"exactly {self.size}"
-            raise InputError(
-                f"likely must select {number} of {self.k} values, got {bits.sum()} of {bits.size}"
-            )
-        return BitReports(self.describe(), BitReports.pack(bits[None]))
+        return BitReports(self.describe(), BitReports.pack(self.checked_set(likely)[None]))
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism, or are not sets that it can report."""
@@ -339,32 +380,11 @@ class SetMechanism(TwoLevelMechanism):
             raise InputError(
                 f"reports of {self.k} values must have {width} words, got {words.shape[1]}"
             )
-        if used and (words[:, -1] >> np.uint64(used)).any():
-            beyond = words[:, -1] >> np.uint64(used) > 0
-            raise DamagedReportError(f"reports must set bits below {self.k} only", beyond)
-        if self.size is not None and (set_sizes(words) != self.size).any():
+        if used and (beyond := words[:, -1] >> np.uint64(used)).any():
+            raise DamagedReportError(f"reports must set bits below {self.k} only", beyond > 0)
+        if self.size is not None and (wrong := BitReports.set_sizes(words) != self.size).any():
             rule = f"reports must hold exactly {self.size} of {self.k} values each"
-            raise DamagedReportError(rule, set_sizes(words) != self.size)
-
-
-def packed_sets(
-    count: int, k: int, cells: int, sets: Callable[[slice], Booleans]
-) -> NDArray[np.uint64]:
-    """Return `count` sets of k values as bits of 64-bit words.
-
-    `sets(rows)` returns the sets of some rows as booleans, in blocks of about `cells` cells.
-    """
-    words = np.empty((count, -(-k // 64)), dtype=np.uint64)
-    step = max(1, cells // k)
-    for start in range(0, count, step):
-        rows = slice(start, min(start + step, count))
-        words[rows] = BitReports.pack(sets(rows))
-    return words
-
-
-def set_sizes(words: NDArray[np.uint64]) -> Integers:
-    """Return the number of set bits of each row."""
-    return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))
+            raise DamagedReportError(rule, wrong)
 
 
 def _not_chosen(q: float, k: int) -> float:

@@ -24,17 +24,13 @@ from seepage.mechanisms.exact_probabilities import (
     chance,
     chance_above,
     exp_below,
-    float_above,
     log_above,
     log_nearest,
     randomness,
     square_root_below,
 )
 from seepage.mechanisms.reports import BitReports
-from seepage.mechanisms.two_level import SetMechanism, packed_sets
-
-CELLS = 1 << 20
-"""Bits drawn or unpacked per block, so that memory does not grow with the column."""
+from seepage.mechanisms.two_level import RelaxedMechanism, SetMechanism
 
 
 class UnaryEncoding(SetMechanism):
@@ -69,8 +65,9 @@ class UnaryEncoding(SetMechanism):
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
         """Return the one-hot vector of each value with every bit perturbed."""
-        bits = packed_sets(len(codes), self.k, CELLS, lambda rows: self._bits(codes[rows], source))
-        return BitReports(self.describe(), bits)
+        return BitReports.from_blocks(
+            self.describe(), codes, lambda block: self._bits(block, source)
+        )
 
     def _bits(self, codes: Integers, source: Randomness) -> Booleans:
         """Return the bits of one block of reports, shape (n, k)."""
@@ -137,7 +134,7 @@ class OUE(UnaryEncoding):
         super().__init__(k, Fraction(1, 2), 1 / (1 + exp_below(epsilon)), epsilon=epsilon)
 
 
-class ApproximateSUE(UnaryEncoding):
+class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
     """Symmetric unary encoding with a relaxation: (epsilon, delta)-LDP with less noise.
 
     The set of reports with the bit of u and not that of u' has probability p^2 under u and q^2
@@ -169,32 +166,13 @@ class ApproximateSUE(UnaryEncoding):
     """
 
     name = "approximate-sue"
-    approximate = True
+    outputs_apart = 2
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        self._growth, self._slack = exp_below(epsilon), Fraction(_checks.delta(delta))
-        root = square_root_below(1 + (self._growth - 1) * (1 - self._slack))
-        flip = (1 - self._slack) / (1 + root)
+        slack = Fraction(_checks.delta(delta))
+        root = square_root_below(1 + (exp_below(epsilon) - 1) * (1 - slack))
+        flip = (1 - slack) / (1 + root)
         super().__init__(k, 1 - flip, flip, epsilon=epsilon, delta=delta)
-
-    @cached_property
-    def epsilon(self) -> float:
-        """ln((p^2 - delta) / q^2), rounded up: the smallest epsilon at this delta."""
-        return self._epsilon_of(self.true, self.other)
-
-    @property
-    def delta(self) -> float:
-        """The relaxation p^2 - e^epsilon q^2 at the stated epsilon, rounded up."""
-        excess = self.true**2 - self._growth * self.other**2
-        return float_above(max(Fraction(0), excess)) if self.k > 1 else 0.0
-
-    @property
-    def realised_epsilon(self) -> float:
-        """The smallest epsilon of the drawn bits at the stated delta, rounded up."""
-        return self._epsilon_of(*self.drawn)
-
-    def _epsilon_of(self, p: Fraction, q: Fraction) -> float:
-        return log_above(max(Fraction(1), (p**2 - self._slack) / q**2)) if self.k > 1 else 0.0
 
 
 class BasicRAPPOR(UnaryEncoding):
@@ -329,8 +307,9 @@ class BasicRAPPOR(UnaryEncoding):
         """
         checked = self.checked_codes(codes)
         source = randomness(rng)
-        kept = packed_sets(len(checked), self.k, CELLS, lambda r: self._keep(checked[r], source))
-        return BitReports(self._kept_origin(), kept)
+        return BitReports.from_blocks(
+            self._kept_origin(), checked, lambda block: self._keep(block, source)
+        )
 
     def instantaneous(self, kept: BitReports, rng: Seed = None) -> BitReports:
         """Return an instantaneous response of each permanent response, to be released.
@@ -345,10 +324,9 @@ class BasicRAPPOR(UnaryEncoding):
         if not isinstance(kept, BitReports) or dict(kept.origin) != self._kept_origin():
             raise InputError(f"kept must be permanent responses of {self.describe()}")
         source = randomness(rng)
-        bits = packed_sets(
-            len(kept), self.k, CELLS, lambda rows: self._release(kept[rows].bits(), source)
+        return BitReports.from_blocks(
+            self.describe(), kept, lambda block: self._release(block.bits(), source)
         )
-        return BitReports(self.describe(), bits)
 
     def _kept_origin(self) -> dict[str, object]:
         return {**self.describe(), "mechanism": f"{self.name}-permanent"}

@@ -181,9 +181,7 @@ def _release(plan: Plan, form: Form, planned: PlannedAttribute) -> Any:
         return PUBLIC
     if plan.basis == "bound" or question is None:
         return None
-    if question.parameters:
-        return question.mechanism_for(planned.attribute.size)
-    return question.mechanism
+    return question.mechanism_for(planned.attribute.size)
 
 
 def matrix_totals(

@@ -349,7 +349,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         """Return the estimated frequencies of every collected attribute.
 
         Unbiased; forms are combined by inverse variance at nominal frequencies, and standard errors
-        are conditional on the people who reported [`seepage.collection.form_estimates`].
+        are conditional on the people who reported [`seepage.collection.frequencies`].
 
         Parameters
         ----------

@@ -7,7 +7,7 @@ is asked everything, are read as plans of one form.
 import hashlib
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,98 +15,11 @@ from seepage import _checks
 from seepage._files import whole_file
 from seepage._results import json_ready
 from seepage.errors import InputError
-from seepage.plan.form import Budget, Form, ProductChannel, Question, Relaxation, Stored, Unbounded
+from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.plan.form import ProductChannel, Stored
 from seepage.plan.plan import EDITED, Plan
-from seepage.plan.plan_parts import PlannedAttribute, Provenance, check_promises
+from seepage.plan.plan_parts import check_promises
 from seepage.plan.wire import Wire, has_wire
-
-
-class AttributeVersion1(Stored, frozen=True, kw_only=True):
-    """An attribute of version 1, with the one mechanism that perturbs it for everyone."""
-
-    name: str
-    mechanism: str | None
-    public: bool = False
-    epsilon: Budget
-    delta: Relaxation = 0.0
-    parameters: dict[str, float] = msgspec.field(default_factory=dict)
-    limit: Budget | None = None
-    total: Unbounded
-    total_delta: Budget = 0.0
-    values: tuple[str, ...]
-    edges: tuple[float | Literal["inf", "-inf"], ...] = ()
-
-    @property
-    def question(self) -> Question | None:
-        """The question of the attribute; None if it is not collected."""
-        if self.mechanism is None:
-            if self.epsilon or self.delta:
-                raise InputError(
-                    f"attribute {self.name!r} is not collected, so its epsilon and delta must be 0"
-                )
-            return None
-        return Question(
-            attribute=self.name,
-            mechanism=self.mechanism,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            parameters=self.parameters,
-        )
-
-    @property
-    def planned(self) -> PlannedAttribute:
-        """The attribute in version 2, where its question is part of a form."""
-        names = ("name", "public", "limit", "total", "total_delta", "values", "edges")
-        return PlannedAttribute(**{name: getattr(self, name) for name in names})
-
-
-class PlanVersion1(Stored, frozen=True, kw_only=True):
-    """A plan of version 1, without forms."""
-
-    attributes: tuple[AttributeVersion1, ...]
-    guarantee: str
-    kind: Literal["certified", "statistical", "assumed"]
-    basis: Literal["bound", "mechanism"] = "bound"
-    view: Literal["report", "inferred"] = "report"
-    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
-    provenance: Provenance
-    notes: tuple[str, ...] = ()
-
-    @property
-    def upgraded(self) -> Plan:
-        """The same collection as a plan of one form."""
-        questions = [attribute.question for attribute in self.attributes]
-        channel = ProductChannel(questions=tuple(q for q in questions if q is not None))
-        form = Form(
-            share=str(1 << 64),
-            channel=channel,
-            guarantee=self.guarantee,
-            totals=tuple(attribute.total for attribute in self.attributes),
-            total_deltas=tuple(attribute.total_delta for attribute in self.attributes),
-            record=json_ready(channel.record),
-        )
-        names = ("guarantee", "kind", "basis", "view", "confidence", "provenance", "notes")
-        return Plan(
-            attributes=tuple(attribute.planned for attribute in self.attributes),
-            forms=(form,),
-            **{name: getattr(self, name) for name in names},
-        )
-
-
-class FileVersion1(Stored, frozen=True, kw_only=True):
-    """The content of a plan file of version 1."""
-
-    format: Literal["seepage plan"]
-    version: Literal[1]
-    digest: str
-    plan: PlanVersion1
-
-    @property
-    def loaded(self) -> tuple[Plan, bool]:
-        """The plan, and whether the digest matches its content."""
-        content = msgspec.json.encode(self.plan, order="sorted")
-        return self.plan.upgraded, self.digest == hashlib.sha256(content).hexdigest()
-
 
 SCHEMA = Path(__file__).with_name("schema.json")
 """The JSON schema of a plan file."""
@@ -137,19 +50,50 @@ class PlanFile(Stored, frozen=True, kw_only=True):
         wire = plan.wire if has_wire(plan) else None
         return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
 
-    @property
-    def loaded(self) -> tuple[Plan, bool]:
-        """The plan, and whether digest and wire form match its content."""
-        intact = (
-            self.digest == self.plan.digest
-            and self.collection in ("", self.plan.collection)
-            and (self.wire is None or (has_wire(self.plan) and self.wire == self.plan.wire))
-        )
-        return self.plan, intact
+
+def _read_version_1(content: bytes) -> tuple[Plan, bool]:
+    """Return a plan of version 1, in which everyone is asked everything, as a plan of one form.
+
+    There the question of an attribute is part of it; its mechanism is None if it is not collected.
+    """
+    file = msgspec.json.decode(content)
+    plan = file["plan"]
+    digest = hashlib.sha256(msgspec.json.encode(plan, order="sorted")).hexdigest()
+    parts = [
+        {name: attribute.pop(name) for name in ("mechanism", "epsilon", "delta", "parameters")}
+        for attribute in plan["attributes"]
+    ]
+    questions = [
+        {"attribute": attribute["name"], **part}
+        for attribute, part in zip(plan["attributes"], parts, strict=True)
+        if part["mechanism"] is not None
+    ]
+    channel = {"type": "product", "questions": questions}
+    form = {
+        "share": str(CERTAIN),
+        "channel": channel,
+        "guarantee": plan["guarantee"],
+        "totals": [attribute["total"] for attribute in plan["attributes"]],
+        "total_deltas": [attribute["total_delta"] for attribute in plan["attributes"]],
+        "record": json_ready(msgspec.convert(channel, ProductChannel).record),
+    }
+    return msgspec.convert({**plan, "forms": [form]}, Plan), file["digest"] == digest
 
 
-VERSIONS: dict[int, type[FileVersion1 | PlanFile]] = {1: FileVersion1, 2: PlanFile}
-"""The content of a plan file by version of the format."""
+def _read_version_2(content: bytes) -> tuple[Plan, bool]:
+    """Return the plan of a file, and whether digest and wire form match it."""
+    file = msgspec.json.decode(content, type=PlanFile)
+    plan = file.plan
+    intact = (
+        file.digest == plan.digest
+        and file.collection in ("", plan.collection)
+        and (file.wire is None or (has_wire(plan) and file.wire == plan.wire))
+    )
+    return plan, intact
+
+
+VERSIONS = {1: _read_version_1, 2: _read_version_2}
+"""Function from the content of a plan file to the plan and whether it is intact, by version."""
 
 
 class _PlanVersion(msgspec.Struct):
@@ -157,18 +101,13 @@ class _PlanVersion(msgspec.Struct):
     version: int
 
 
-class _FileFormat(msgspec.Struct):
-    format: str = ""
-
-
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether the field `format` of a file is that of plans, whatever its version."""
+    """Return whether a file has the format of plans, whatever its version."""
     try:
-        return (
-            msgspec.json.decode(Path(path).read_bytes(), type=_FileFormat).format == "seepage plan"
-        )
+        msgspec.json.decode(Path(path).read_bytes(), type=_PlanVersion)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
+    return True
 
 
 def plan_schema() -> dict[str, Any]:
@@ -237,12 +176,14 @@ def _decode(file: str, content: bytes) -> tuple[Plan, bool]:
     try:
         version = msgspec.json.decode(content, type=_PlanVersion).version
         if version in VERSIONS:
-            plan, intact = msgspec.json.decode(content, type=VERSIONS[version]).loaded
+            plan, intact = VERSIONS[version](content)
             if intact:
                 check_promises(plan)
             return plan, intact
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as problem:
         raise InputError(f"{file} is no valid plan: {problem}") from None
+    except (LookupError, TypeError, AttributeError):  # of the plain content of version 1
+        raise InputError(f"{file} is no valid plan: a field is missing or no object") from None
     raise InputError(
         f"{file} has version {version} of the plan format, this seepage reads up to "
         f"{max(VERSIONS)}; use the seepage that wrote it, or a newer one"

@@ -9,21 +9,23 @@ from seepage._results import json_text
 from seepage.plan.forms_picture import forms_picture, scroll_table
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
-from seepage.plan.plan_text import (
-    FACTOR,
+from seepage.plan.plan_precision import (
     THIS_PLAN,
     Precision,
     StrategyPrecision,
+    plan_precision,
+    points,
+    precision_sentence,
+    shown_strategies,
+)
+from seepage.plan.plan_text import (
+    FACTOR,
     assessment,
     attaining_form,
     factor,
     ground,
     nats,
-    plan_precision,
-    points,
-    precision_sentence,
     promise,
-    shown_strategies,
     unpromised,
 )
 

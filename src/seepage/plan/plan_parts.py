@@ -13,7 +13,7 @@ from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.plan.form import Budget, Form, Question, Stored, Unbounded, check_frequencies
-from seepage.totals.result import GUARANTEES
+from seepage.totals.result import GUARANTEES, KINDS
 
 if TYPE_CHECKING:
     from seepage.plan.plan import Plan
@@ -29,9 +29,6 @@ BY_FORM = "by form"
 
 MAX_FORMS = 65_535
 """Maximum number of forms: reports have the number of their form in 16 bits."""
-
-KINDS = ("assumed", "statistical", "certified")
-"""Kinds of guarantees, the weakest first."""
 
 
 class Provenance(Stored, frozen=True, kw_only=True):
@@ -209,7 +206,7 @@ def overall_guarantee(forms: tuple[Form, ...], scope: str = "table") -> tuple[st
     For a population `"certified"` totals are statistical, except those of guarantee `"worst"`.
     """
     names = {_checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES) for form in forms}
-    kind = min((GUARANTEES[name] for name in names), key=KINDS.index)
+    kind = max((GUARANTEES[name] for name in names), key=KINDS.index)
     if scope == "population" and kind == "certified" and names != {"worst"}:
         kind = "statistical"
     return (names.pop() if len(names) == 1 else BY_FORM), kind

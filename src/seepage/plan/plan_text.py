@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from seepage._numerics import shortest_above
-from seepage.collection.form_estimates import alternatives, expected_variances, half_width
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import BY_FORM, KINDS, Alternative, PlannedAttribute
-from seepage.totals.result import GUARANTEES
+from seepage.plan.plan_parts import PlannedAttribute
+from seepage.totals.result import GUARANTEES, KINDS
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 
@@ -145,7 +143,7 @@ def _guarantee_sentence(plan: Plan) -> str:
     """Return the sentence of the guarantee; if forms differ, that of the weakest one."""
     names = sorted(
         {form.guarantee for form in plan.forms},
-        key=lambda name: (KINDS.index(GUARANTEES[name]), name),
+        key=lambda name: (-KINDS.index(GUARANTEES[name]), name),
     )
     weakest = GUARANTEE_SENTENCES[names[0]]
     if len(names) == 1:
@@ -254,136 +252,3 @@ def assessment(plan: Plan, precision: str) -> str:
         f"the counts it was computed from {plan.provenance.digest}.",
     ]
     return " ".join(sentence for sentence in sentences if sentence)
-
-
-# Precision ---------------------------------------------------------------------------------------
-
-DEFAULT_PEOPLE = 10_000
-"""Number of people for half-widths if the plan has no number of records."""
-
-MAX_ALTERNATIVES = 3
-"""Maximum number of alternatives beside the plan in the table of attributes."""
-
-THIS_PLAN = "this plan"
-"""Name of the plan among the strategies."""
-
-
-class StrategyPrecision(NamedTuple):
-    """The precision of one strategy within the limits."""
-
-    name: str
-    rests_on: str
-    certified: bool
-    widths: dict[str, float]
-    """Half-width of an estimated share by attribute, root mean square over its values."""
-    variance: float
-    """Variance of an estimate from one person, mean over the attributes."""
-
-
-class Precision(NamedTuple):
-    """The precision of a plan and of its alternatives, for a number of people."""
-
-    people: int
-    strategies: tuple[StrategyPrecision, ...]
-    """The plan first."""
-    names: tuple[str, ...]
-    """The attributes with at least two values."""
-
-
-def points(width: float) -> str:
-    """Return a half-width in percentage points with two digits, rounded up.
-
-    Examples
-    --------
-    >>> points(0.00801), points(0.2), points(0.034), points(math.inf)
-    ('0.81', '20', '3.4', 'not known')
-    """
-    if not math.isfinite(width):
-        return "not known"
-    if width <= 0:
-        return "0"
-    grown = 100 * width
-    digits = 1 - math.floor(math.log10(grown))
-    return f"{math.ceil(grown * 10.0**digits - 1e-9) / 10.0**digits:.{max(0, digits)}f}"
-
-
-def plan_precision(plan: Plan) -> Precision:
-    """Return the precision of a plan and of its alternatives, for its number of records.
-
-    Attributes with one value are excluded: there is nothing to estimate.
-    """
-    people = plan.provenance.records or DEFAULT_PEOPLE
-    own_variances = expected_variances(plan)
-    names = tuple(name for name in own_variances if plan.domain[name].size > 1)
-    others = alternatives(plan)
-    compared = [
-        name
-        for name in names
-        if math.isfinite(own_variances[name]) and all(name in other.variances for other in others)
-    ]
-    sizes = {name: plan.domain[name].size for name in names}
-
-    def precision(
-        strategy: str, rests_on: str, certified: bool, variances: dict[str, float]
-    ) -> StrategyPrecision:
-        widths = {
-            name: half_width(variances.get(name, math.inf), sizes[name], people) for name in names
-        }
-        mean = sum(variances[name] for name in compared) / max(1, len(compared))
-        return StrategyPrecision(strategy, rests_on, certified, widths, mean)
-
-    guarantee = _with_confidence(plan, plan.guarantee)
-    strategies = [precision(THIS_PLAN, guarantee, plan.kind != "assumed", own_variances)]
-    for other in others if compared else ():
-        variances = {name: float(variance) for name, variance in other.variances.items()}
-        basis = _alternative_basis(plan, other)
-        strategies.append(precision(other.name, basis, other.certified, variances))
-    return Precision(people, tuple(strategies), names)
-
-
-def _alternative_basis(plan: Plan, other: Alternative) -> str:
-    if other.certified:
-        return _with_confidence(plan, other.rests_on)
-    is_marked = other.rests_on.startswith("assum")
-    return other.rests_on if is_marked else f"assumed: {other.rests_on}"
-
-
-def _with_confidence(plan: Plan, guarantee: str) -> str:
-    """Return a guarantee with its confidence, or with its kind if it is not certified."""
-    if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
-        return f"{guarantee}, with confidence {plan.confidence:.4g}"
-    kind = GUARANTEES.get(guarantee, "certified")
-    return guarantee if kind == "certified" else f"{guarantee} ({kind})"
-
-
-def precision_sentence(plan: Plan, precision: Precision) -> str:
-    """Return a sentence on the half-width of one share, by the plan and by its alternatives."""
-    if not precision.names:
-        return ""
-    name = min(precision.names, key=lambda name: plan.domain[name].size)
-    this_plan, values = precision.strategies[0], plan.domain[name].values
-    share = f"the share of each value of {name}"
-    if len(values) == 2:
-        share = f"the share of people with {name} = {values[1]}"
-    source = "as many as the table has records" if plan.provenance.records else "say"
-    text = (
-        f"With {precision.people:,} people ({source}), {share} will be known to within "
-        f"{points(this_plan.widths[name])} percentage points, 19 times out of 20"
-    )
-    compared = [
-        f"within {points(other.widths[name])} with {other.name}"
-        for other in shown_strategies(precision)[1:]
-        if other.widths[name] < math.inf
-    ]
-    return text + (f"; {', '.join(compared)}." if compared else ".")
-
-
-def shown_strategies(precision: Precision) -> list[StrategyPrecision]:
-    """Return the plan and up to `MAX_ALTERNATIVES` certified others, of SMP only the best."""
-    this_plan, *others = precision.strategies
-    others = [other for other in others if other.certified and "RS+FD" not in other.name]
-    smp = [other for other in others if "SMP" in other.name]
-    if len(smp) > 1:
-        best = min(smp, key=lambda other: other.variance)
-        others = [other for other in others if other not in smp or other is best]
-    return [this_plan, *others[:MAX_ALTERNATIVES]]

@@ -202,7 +202,7 @@ WORD = 8
 Words = Iterator[int]
 
 
-def draw_form(wire: Mapping[str, Any], data: bytes) -> int:
+def draw_form(wire: Wire, data: bytes) -> int:
     r"""Return the number of the form, from 1, that 8 bytes draw.
 
     Parameters
@@ -222,14 +222,12 @@ def draw_form(wire: Mapping[str, Any], data: bytes) -> int:
     return 1 + bisect_right([int(form["until"]) for form in wire["forms"]], word)
 
 
-def form_bytes(wire: Mapping[str, Any], form: int) -> int:
+def form_bytes(wire: Wire, form: int) -> int:
     """Return the number of random bytes that the reports of a form take."""
     return WORD * sum(_word_count(channel) for channel in _channels(_form(wire, form)))
 
 
-def perturb_record(
-    wire: Mapping[str, Any], form: int, record: Mapping[str, str], data: bytes
-) -> dict[str, Any]:
+def perturb_record(wire: Wire, form: int, record: Mapping[str, str], data: bytes) -> dict[str, Any]:
     r"""Return the reports of one person's answers, as in a line of JSON Lines.
 
     Parameters
@@ -263,15 +261,18 @@ def perturb_record(
     codes = _codes(wire, asked, record)
     words = iter(_words(data, form_bytes(wire, form) // WORD))
     if asked["type"] == "matrix":
-        return {"form": form, "report": _matrix(asked, _cell(wire, asked, codes), words)}
-    reports = [
-        draw_report(question, code, words)
-        for question, code in zip(asked["questions"], codes, strict=True)
-    ]
-    return {"form": form, "reports": dict(zip(_asked(asked), reports, strict=True))}
+        cell = 0  # the flat row-major index of the codes
+        for code, size in codes.values():
+            cell = cell * size + code
+        return {"form": form, "report": _matrix(asked, cell, words)}
+    reports = {
+        question["attribute"]: draw_report(question, codes[question["attribute"]][0], words)
+        for question in asked["questions"]
+    }
+    return {"form": form, "reports": reports}
 
 
-def draw_report(channel: Mapping[str, Any], code: int, words: Words) -> int | list[int]:
+def draw_report(channel: Wire, code: int, words: Words) -> int | list[int]:
     """Return one report of a value's code, consuming as many words as its draw needs."""
     draw = DRAWS.get(channel["draw"])
     if draw is None:
@@ -282,13 +283,13 @@ def draw_report(channel: Mapping[str, Any], code: int, words: Words) -> int | li
 # One function per kind of draw -------------------------------------------------------------------
 
 
-def _direct(channel: Mapping[str, Any], code: int, words: Words) -> int:
+def _direct(channel: Wire, code: int, words: Words) -> int:
     """Return the value if the word is below `keep`, else one uniform over all k values."""
     word, keep = next(words), int(channel["keep"])
     return code if word < keep else (word - keep) * int(channel["k"]) // (CERTAIN - keep)
 
 
-def _subset(channel: Mapping[str, Any], code: int, words: Words) -> list[int]:
+def _subset(channel: Wire, code: int, words: Words) -> list[int]:
     """Return a random subset, which contains the value if the first word is below `force`.
 
     The other values are chosen by the shuffle of Fisher and Yates.
@@ -305,19 +306,19 @@ def _subset(channel: Mapping[str, Any], code: int, words: Words) -> list[int]:
     return sorted(values[:size])
 
 
-def _bits(channel: Mapping[str, Any], code: int, words: Words) -> list[int]:
+def _bits(channel: Wire, code: int, words: Words) -> list[int]:
     """Return the values whose word is below `true` (the person's value) or `other` (all others)."""
     true, other = int(channel["true"]), int(channel["other"])
     bits = [next(words) < (true if v == code else other) for v in range(int(channel["k"]))]
     return [value for value, bit in enumerate(bits) if bit]
 
 
-def _matrix(channel: Mapping[str, Any], code: int, words: Words) -> int:
+def _matrix(channel: Wire, code: int, words: Words) -> int:
     """Return the index of the first cumulative threshold of the value's row above the word."""
     return bisect_right(list(accumulate(map(int, channel["thresholds"][code]))), next(words))
 
 
-DRAWS: dict[str, Callable[[Mapping[str, Any], int, Words], int | list[int]]] = {
+DRAWS: dict[str, Callable[[Wire, int, Words], int | list[int]]] = {
     "direct": _direct,
     "subset": _subset,
     "bits": _bits,
@@ -325,7 +326,7 @@ DRAWS: dict[str, Callable[[Mapping[str, Any], int, Words], int | list[int]]] = {
 }
 
 
-def _word_count(channel: Mapping[str, Any]) -> int:
+def _word_count(channel: Wire) -> int:
     if channel["draw"] == "subset":
         return 1 + int(channel["size"])
     return int(channel["k"]) if channel["draw"] == "bits" else 1
@@ -341,43 +342,27 @@ def _words(data: bytes, count: int) -> list[int]:
     return [int.from_bytes(octets[i : i + WORD], "little") for i in range(0, len(octets), WORD)]
 
 
-def _form(wire: Mapping[str, Any], form: int) -> Mapping[str, Any]:
-    forms: list[Mapping[str, Any]] = wire["forms"]
+def _form(wire: Wire, form: int) -> Wire:
+    forms: list[Wire] = wire["forms"]
     return forms[_checks.integer(form, "form", 1, len(forms)) - 1]
 
 
-def _channels(form: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _channels(form: Wire) -> list[Wire]:
     return [{**form, "draw": "matrix"}] if form["type"] == "matrix" else form["questions"]
 
 
-def _asked(form: Mapping[str, Any]) -> list[str]:
-    """Return the attributes that a form asks for, in its order."""
-    if form["type"] == "matrix":
-        return list(form["attributes"])
-    return [question["attribute"] for question in form["questions"]]
+def _codes(wire: Wire, form: Wire, record: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """Return the code of each answer and the number of its attribute's values, by attribute.
 
-
-def _values(wire: Mapping[str, Any], name: str) -> list[str]:
-    return next(list(a["values"]) for a in wire["attributes"] if a["name"] == name)
-
-
-def _codes(
-    wire: Mapping[str, Any], form: Mapping[str, Any], record: Mapping[str, str]
-) -> list[int]:
-    """Return the codes of the answers; raise if one is missing or outside the domain."""
+    Raise if an answer is missing or outside the domain.
+    """
     answers = _checks.mapping(record, "record")
-    codes = []
-    for name in _asked(form):
-        values = _values(wire, name)
-        if name not in answers or answers[name] not in values:
-            raise InputError(f"the answer to {name!r} must be one of its {len(values)} values")
-        codes.append(values.index(answers[name]))
-    return codes
-
-
-def _cell(wire: Mapping[str, Any], form: Mapping[str, Any], codes: list[int]) -> int:
-    """Return the flat row-major index of the codes."""
-    cell = 0
-    for name, code in zip(_asked(form), codes, strict=True):
-        cell = cell * len(_values(wire, name)) + code
-    return cell
+    values = {attribute["name"]: attribute["values"] for attribute in wire["attributes"]}
+    is_matrix = form["type"] == "matrix"
+    names = form["attributes"] if is_matrix else [q["attribute"] for q in form["questions"]]
+    for name in names:
+        if name not in answers or answers[name] not in values[name]:
+            raise InputError(
+                f"the answer to {name!r} must be one of its {len(values[name])} values"
+            )
+    return {name: (values[name].index(answers[name]), len(values[name])) for name in names}

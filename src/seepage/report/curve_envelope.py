@@ -12,8 +12,6 @@ chords are never below the exact ones; chords are refined until they exceed them
 tolerance.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,30 +37,17 @@ SHARES = np.linspace(0.0, 1.0, 12)[:, None]
 """Positions between two contrasts, on a log scale, where chords are compared with tangents."""
 
 
-@dataclass(frozen=True)
-class Lines:
-    """The lines of several pairs, concatenated.
-
-    Parameters
-    ----------
-    counts
-        The number of lines of each pair; 0 if nothing leaks.
-    values
-        A and B of each line, shape (n, 2), in single precision: A rounded up and B down.
-    """
-
-    counts: Integers
-    values: Singles
-
-
 def profile_lines(
     channels: Floats,
     sets: LikelySets,
     tolerance: float,
     minimum: float = MIN_CONTRAST,
     maximum: float = 12.0,
-) -> Lines:
+) -> list[Singles]:
     """Return the lines of a stack of channels for a range of contrasts.
+
+    For each pair A and B of its lines, shape (n, 2), in single precision: A rounded up and B down;
+    no line if nothing leaks.
 
     Parameters
     ----------
@@ -83,37 +68,18 @@ def profile_lines(
     if sets.kind == "singletons":
         return _singleton_lines(channels, maximum)
     ends = max(minimum, MIN_CONTRAST), min(maximum, MAX_CONTRAST)
-    pairs, points = _refined(len(channels), _evaluator(channels, sets), tolerance, *ends)
+    pairs, points = _refined(channels, sets, tolerance, *ends)
     return _chords(pairs, points, len(channels))
 
 
-def without_mixtures(channels: Floats) -> Floats:
-    """Return channels without target values whose rows are mixtures of other rows.
-
-    Numerator and denominator of a ratio are linear in the row, so the maximum is attained at rows
-    that are no mixtures.  Removed are mixtures of rows with a single source value, which rare
-    target values have: hundreds of rows become some dozens.  All channels keep the same number of
-    rows; the first one is repeated if need be.
-    """
-    support = channels > 0
-    single = support & (support.sum(axis=2) == 1)[:, :, None]
-    first = single & (single.cumsum(axis=1) == 1)
-    mixed = (support <= single.any(axis=1)[:, None]).all(axis=2)
-    kept = ~mixed | first.any(axis=2)
-    counts = kept.sum(axis=1)[:, None]
-    order = np.argsort(~kept, axis=1, kind="stable")[:, : counts.max()]
-    rows = np.where(np.arange(order.shape[1]) < counts, order, order[:, :1])
-    return np.take_along_axis(channels, rows[:, :, None], axis=1)
-
-
-def _singleton_lines(channels: Floats, maximum: float) -> Lines:
+def _singleton_lines(channels: Floats, maximum: float) -> list[Singles]:
     """Return the lines max_x G[x,u] - H min_x G[x,u] of the upper envelope over source values u."""
     high, low = channels.max(axis=1), channels.min(axis=1)
-    chosen = [_envelope(a, b, maximum) for a, b in zip(high, low, strict=True)]
-    counts = np.array([len(part) for part in chosen], dtype=np.int64)
-    pairs = np.repeat(np.arange(len(channels)), counts)
-    source = np.concatenate(chosen)
-    return Lines(counts, _safe(np.stack([high[pairs, source], low[pairs, source]], axis=1)))
+    lines = []
+    for a, b in zip(high, low, strict=True):
+        chosen = _envelope(a, b, maximum)
+        lines.append(_safe(np.stack([a[chosen], b[chosen]], axis=1)))
+    return lines
 
 
 def _envelope(high: Floats, low: Floats, maximum: float) -> Integers:
@@ -136,12 +102,13 @@ def _envelope(high: Floats, low: Floats, maximum: float) -> Integers:
     return np.array(kept, dtype=np.int64)
 
 
-Evaluator = Callable[[Integers, Floats], Floats]
-"""From pairs and a contrast each to rows (contrast, ln H, A, B): points and tangents of E."""
+def _refined(
+    channels: Floats, sets: LikelySets, tolerance: float, minimum: float, maximum: float
+) -> tuple[Integers, Floats]:
+    """Return pairs and points on their E, refined until all chords are within the tolerance.
 
-
-def _evaluator(channels: Floats, sets: LikelySets) -> Evaluator:
-    """Return a function that gives the exact leakage of pairs and the tangents of E there."""
+    A point is a row (contrast, ln H, A, B): the exact leakage ln H, and the tangent of E there.
+    """
 
     def evaluate(pairs: Integers, contrasts: Floats) -> Floats:
         stack = channels[pairs]
@@ -152,16 +119,9 @@ def _evaluator(channels: Floats, sets: LikelySets) -> Evaluator:
         low = np.where(best.likely, other, 0.0).sum(axis=1)
         return np.stack([contrasts, best.value, high, low], axis=1)
 
-    return evaluate
-
-
-def _refined(
-    count: int, evaluate: Evaluator, tolerance: float, minimum: float, maximum: float
-) -> tuple[Integers, Floats]:
-    """Return pairs and points on their E, refined until all chords are within the tolerance."""
-    pairs = np.arange(count)
-    left = evaluate(pairs, np.full(count, minimum))
-    right = evaluate(pairs, np.full(count, maximum))
+    pairs = np.arange(len(channels))
+    left = evaluate(pairs, np.full(len(channels), minimum))
+    right = evaluate(pairs, np.full(len(channels), maximum))
     evaluated = [(pairs, left), (pairs, right)]
     for _ in range(MAX_ROUNDS):
         crossings, inexact = _crossings(left, right, tolerance)
@@ -213,14 +173,15 @@ def _height(points: Floats) -> Floats:
     return np.asarray(np.exp(leakage - contrast) * np.expm1(-leakage) / np.expm1(-contrast))
 
 
-def _chords(pairs: Integers, points: Floats, count: int) -> Lines:
+def _chords(pairs: Integers, points: Floats, count: int) -> list[Singles]:
     """Return the chords of every pair, and a constant line beyond its last point."""
     last = np.append(pairs[1:] != pairs[:-1], True) if len(pairs) else np.zeros(0, dtype=np.bool_)
     following = np.minimum(np.arange(1, len(pairs) + 1), max(0, len(pairs) - 1))
     flat = np.stack([_height(points), np.zeros(len(points))], axis=1)
     lines = np.where(last[:, None], flat, _chord(points, points[following]))
     lines[:, 0] += MIN_CONTRAST * lines[:, 1]
-    return Lines(np.bincount(pairs, minlength=count), _safe(lines))
+    ends = np.cumsum(np.bincount(pairs, minlength=count))
+    return np.split(_safe(lines), ends[:-1])
 
 
 def _leakage(contrast: Any, high: Any, low: Any) -> Floats:

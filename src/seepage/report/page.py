@@ -23,36 +23,13 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.report.curve_envelope import Singles, profile_lines, without_mixtures
+from seepage.report.curve_envelope import Singles, profile_lines
 from seepage.strongest_leaks import EstablishedLeak, same_attributes, support
 from seepage.totals import TotalLeakage
 
 STYLES = ("base", "controls", "figures", "print")
 
-MODULES = (
-    "bytes",
-    "mechanisms",
-    "model",
-    "witness",
-    "correlation",
-    "dom",
-    "colour",
-    "axes",
-    "saving",
-    "verdict",
-    "heatmap",
-    "mapsection",
-    "pair",
-    "budgets",
-    "totals",
-    "people",
-    "graph",
-    "methods",
-    "main",
-)
-"""The scripts, each after those that it imports."""
-
-IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+IMPORT = re.compile(r"""^import [^;]* from "\./(\w+)\.js";\n""", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 AGREEMENT = 5e-4
@@ -110,11 +87,18 @@ def render_page(content: Mapping[str, Any]) -> str:
     >>> page.count("</script>"), "alert(1)" in page.split("<title>")[0]
     (2, False)
     """
-    modules = (static_text(f"js/{name}.js") for name in MODULES)
-    scripts = (EXPORT.sub("", IMPORT.sub("", module)) for module in modules)
-    script = '"use strict";\n' + "\n".join(scripts)
+    script = '"use strict";\n' + "\n".join(with_imports("main").values())
     title = str(content.get("name") or "Leakage report")
     return fill_template(static_text("page.html"), title, read_styles(STYLES), script, content)
+
+
+def with_imports(name: str, before: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the scripts `before`, and a script by name after those that it imports."""
+    scripts, text = dict(before or {}), static_text(f"js/{name}.js")
+    for imported in IMPORT.findall(text):
+        if imported not in scripts:
+            scripts = with_imports(imported, scripts)
+    return scripts | {name: EXPORT.sub("", IMPORT.sub("", text))}
 
 
 # The content of the page -------------------------------------------------------------------------
@@ -225,12 +209,10 @@ def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
     tolerance = AGREEMENT / max(1, count - 1)
     stores: dict[tuple[str, int], dict[int, dict[int, Singles]]] = {}
     for targets, sources, channels in matrix.channel_stacks():
-        stack = without_mixtures(channels)
-        for sets, minimum, maximum in _kinds(stack.shape[2], reach):
-            lines = profile_lines(stack, sets, tolerance, minimum, maximum)
-            parts = np.split(lines.values, np.cumsum(lines.counts)[:-1])
+        for sets, minimum, maximum in _kinds(channels.shape[2], reach):
+            lines = profile_lines(channels, sets, tolerance, minimum, maximum)
             store = stores.setdefault((sets.kind, sets.size), {})
-            for target, source, part in zip(targets.tolist(), sources.tolist(), parts, strict=True):
+            for target, source, part in zip(targets.tolist(), sources.tolist(), lines, strict=True):
                 store.setdefault(source, {})[target] = part
     return [_store(kind, size, store, count) for (kind, size), store in stores.items()]
 

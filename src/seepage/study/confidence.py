@@ -280,10 +280,8 @@ def _combine(first: Floats, second: Floats, correlations: Floats, sampling: Floa
         Distances due to sampling of records, independent of all others: those of the first term,
         and of the second.
     """
-    finite = np.isfinite(first), np.isfinite(second)
-    bounded = np.where(finite[0], first, 0.0), np.where(finite[1], second, 0.0)
-    d, u, rho = bounded[0].T[:, :, None], bounded[1].T[:, None, :], correlations
-    square = np.maximum(d**2 + u**2 - 2.0 * rho * d * u, 0.0)
+    d, u, rho = first.T[:, :, None], second.T[:, None, :], correlations
+    with np.errstate(invalid="ignore"):  # NaN: one of the distances is infinite
+        square = np.maximum(d**2 + u**2 - 2.0 * rho * d * u, 0.0)
     square += sampling[0].T[:, :, None] ** 2 + sampling[1].T[:, None, :] ** 2
-    unbounded = ~finite[0].T[:, :, None] | ~finite[1].T[:, None, :]
-    return np.asarray(np.where(unbounded, np.inf, np.sqrt(square)))
+    return np.asarray(np.where(np.isnan(square), np.inf, np.sqrt(square)))

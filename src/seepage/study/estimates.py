@@ -9,7 +9,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._results import Result
+from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import VIEWS, View
@@ -325,6 +325,12 @@ class LeakageEstimates(Result):
                 f"{target!r} was not estimated"
             )
         return self._estimates[key]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings, and the estimates in long form, as a JSON object."""
+        names = ("seed", "replicas", "view", "confidence", "population")
+        settings = {name: getattr(self.settings, name) for name in names}
+        return {**settings, "estimates": json_ready(self.to_arrow().to_pylist())}
 
     def _headline(self) -> str:
         if not len(self):

@@ -7,7 +7,6 @@ a corrected estimate and a confidence interval (`confidence`) and a p-value (`si
 reported with it.
 """
 
-import os
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any, cast
 
 from seepage import _checks
 from seepage._results import Progress
+from seepage.data.counting.count import usable_cores
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
@@ -206,11 +206,7 @@ def _ordered_pairs(
 
 def _thread_count(threads: int | None) -> int:
     """Return the number of threads; by default the number of cores available to this process."""
-    if threads is not None:
-        return _checks.integer(threads, "threads", 1)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return usable_cores() if threads is None else _checks.integer(threads, "threads", 1)
 
 
 def _run_tasks(

@@ -14,7 +14,7 @@ import numpy as np
 
 from seepage._numerics import UNIT, Floats, Integers
 from seepage._results import Progress
-from seepage.data.domain import Attribute, Domain
+from seepage.data.domain import Domain
 from seepage.data.records import Records
 from seepage.leakage import Release
 from seepage.leakage.release import View
@@ -94,8 +94,12 @@ def simulated_mechanisms(
 ) -> list[Mechanism | None]:
     """Return each attribute's mechanism for drawing `count` reports; None for a public attribute.
 
-    Raises a GuaranteeError if a mechanism is not known, or if the log-likelihoods exceed
-    `MAX_LOG_LIKELIHOODS`; `what` is the subject of the message.
+    If only the budget is known, GRR for binary attributes: every epsilon-LDP report of a binary
+    value is a post-processing of randomised response [Kairouz, Oh and Viswanath 2015], which is
+    therefore the worst case.
+
+    Raises a GuaranteeError if the mechanism of a larger attribute is not known, or if the
+    log-likelihoods exceed `MAX_LOG_LIKELIHOODS`; `what` is the subject of the message.
     """
     values = sum(domain.sizes)
     if values * count > MAX_LOG_LIKELIHOODS:
@@ -103,28 +107,20 @@ def simulated_mechanisms(
             f"{count:,} reports of {values:,} values need {values * count / 2**27:.1f} GB, at most "
             f"2 fit; draw fewer reports or choose fewer attributes"
         )
-    return [
-        _simulated_mechanism(attribute, release, what)
-        for attribute, release in zip(domain, released, strict=True)
-    ]
-
-
-def _simulated_mechanism(attribute: Attribute, release: Release, what: str) -> Mechanism | None:
-    """Return the mechanism of a release; None for a public attribute, whose value is observed.
-
-    If only the budget is known, GRR for binary attributes: every epsilon-LDP report of a binary
-    value is a post-processing of randomised response [Kairouz, Oh and Viswanath 2015], which is
-    therefore the worst case.
-    """
-    if release.mechanism is not None or release.public:
-        return release.mechanism
-    if attribute.size > 2 or release.delta > 0:
-        raise GuaranteeError(
-            f"{what} need to know the mechanism of {attribute.name!r}, which has "
-            f"{attribute.size} values and delta {release.delta:g}; name it (mechanism='grr')"
-            + (", or use 'merged', which needs budgets alone" if "totals" in what else "")
-        )
-    return GRR(attribute.size, release.epsilon)
+    mechanisms = []
+    for attribute, release in zip(domain, released, strict=True):
+        mechanism = release.mechanism
+        if mechanism is None and not release.public:
+            if attribute.size > 2 or release.delta > 0:
+                raise GuaranteeError(
+                    f"{what} need to know the mechanism of {attribute.name!r}, which has "
+                    f"{attribute.size} values and delta {release.delta:g}; name it "
+                    "(mechanism='grr')"
+                    + (", or use 'merged', which needs budgets alone" if "totals" in what else "")
+                )
+            mechanism = GRR(attribute.size, release.epsilon)
+        mechanisms.append(mechanism)
+    return mechanisms
 
 
 def draw_log_likelihoods(

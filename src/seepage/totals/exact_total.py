@@ -8,7 +8,7 @@ per axis instead of n; below the first level the tables are processed in blocks 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, NamedTuple
@@ -32,9 +32,6 @@ MAX_CELLS = 1 << 27
 
 BLOCK = 1 << 16
 """Cells per block below the first level of the recursion: 0.5 MB."""
-
-MAX_PRODUCT_SIZE = 8
-"""Maximum size of a Kronecker product of neighbouring axes: fewer passes over the cells."""
 
 
 class _Step(NamedTuple):
@@ -237,13 +234,11 @@ class _Enumeration:
             self._recurse(joined, remaining, (*path, _Step(transformed, start, batch)))
 
     def _transform(self, table: Reals, sources: tuple[int, ...]) -> Reals:
-        """Multiply the leading axes by the sources' columns; shape (report tuples, rest).
-
-        Small axes are combined, as the Kronecker product of their matrices.
-        """
+        """Multiply the leading axes by the sources' columns; shape (report tuples, rest)."""
         reports = 1
         flat = np.ascontiguousarray(table).reshape(1, -1)
-        for matrix in _kronecker_groups([self.matrices[source] for source in sources]):
+        for source in sources:
+            matrix = self.matrices[source]
             product = matrix.T @ flat.reshape(reports, len(matrix), -1)
             reports *= matrix.shape[1]
             flat = product.reshape(reports, -1)
@@ -280,9 +275,9 @@ class _Enumeration:
             self._update(target, ratios[index], pair, index, path)
             return
         for first, second in permutations(range(len(seen)), 2):
-            rows, chosen = (likelihoods[first], likelihoods[second]), None
+            rows = likelihoods[first], likelihoods[second]
             if table.ndim == 2 or self.maximised is None:
-                ratios = quotient(*rows)
+                ratios, chosen = quotient(*rows), None
             else:
                 ratios, chosen = self.columns[self.maximised].best(*rows)
             index, pair = int(ratios.argmax()), (seen[first], seen[second])
@@ -326,15 +321,3 @@ class _Enumeration:
             for source in reversed(step.transformed):
                 report, reports[source] = divmod(report, self.columns[source].count)
         return reports
-
-
-def _kronecker_groups(matrices: list[Reals]) -> Iterator[Reals]:
-    """Yield Kronecker products of neighbouring matrices, of size at most `MAX_PRODUCT_SIZE`."""
-    product = matrices[0]
-    for matrix in matrices[1:]:
-        if max(product.shape) * max(matrix.shape) <= MAX_PRODUCT_SIZE:
-            product = np.kron(product, matrix)
-        else:
-            yield product
-            product = matrix
-    yield product

@@ -281,6 +281,7 @@ def experience_of(
     null_draws = draw_people(permuted, mechanisms, view, people, generator)[1]
     null = realised_losses(permuted, null_draws, compared, _stage_progress(progress, 1, people))[0]
     epsilons = np.array([release.epsilon for release in released])
+    threshold = LOSS_THRESHOLD * epsilons[:, None]
     beta = (1 - confidence) / max(1, len(released))
     values = data.codes[chosen].T
     counts, seen = (
@@ -297,10 +298,8 @@ def experience_of(
         rare=rare,
         compared=tuple(counts.tolist()),
         left_out=tuple((seen - counts).tolist()),
-        shares=share_limits(
-            (losses > LOSS_THRESHOLD * epsilons[:, None]).sum(axis=1), people, beta
-        ),
-        permuted_shares=(null > LOSS_THRESHOLD * epsilons[:, None]).mean(axis=1),
+        shares=share_limits((losses > threshold).sum(axis=1), people, beta),
+        permuted_shares=(null > threshold).mean(axis=1),
         quantiles=quantile_limits(losses, QUANTILE_LEVELS, beta),
         permuted_quantiles=np.quantile(null, QUANTILE_LEVELS, axis=1, method="inverted_cdf").T,
         before=np.maximum.reduceat(totals, starts) / data.records,

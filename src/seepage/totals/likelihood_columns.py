@@ -11,7 +11,6 @@ epsilon-LDP polytope, and those have two levels [theory: The bound].
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import comb, inf
 from typing import Any, TypeAlias
 
@@ -23,6 +22,8 @@ from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release, View
+from seepage.leakage.robust_bound import every_set
+from seepage.leakage.solver import best_sets
 from seepage.totals.result import GuaranteeError, JointWitness
 
 Reals: TypeAlias = NDArray[np.floating[Any]]
@@ -72,21 +73,13 @@ class TwoLevelColumns:
 
     def _masks(self) -> Booleans:
         """Return every likely set as a mask, shape (count, k)."""
-        if self.k == 1 or self.sets.kind == "singletons":
-            return np.eye(self.k, dtype=np.bool_)
-        if self.sets.kind == "subsets":
-            chosen = np.array(list(combinations(range(self.k), self.sets.size)))
-            masks = np.zeros((len(chosen), self.k), dtype=np.bool_)
-            np.put_along_axis(masks, chosen, True, axis=1)
-            return masks
-        numbers = np.arange(1, 2**self.k - 1)
-        return np.asarray((numbers[:, None] >> np.arange(self.k)) & 1 == 1)
+        return every_set(self.sets, self.k) > 0 if self.k > 1 else np.ones((1, 1), dtype=np.bool_)
 
     def matrix(self, dtype: Any = np.float64) -> Reals:
         """Return 1 inside each likely set and e^-contrast outside."""
         return np.where(self._masks().T, np.asarray(1, dtype=dtype), self._low_level(dtype))
 
-    def best(self, upper: Reals, lower: Reals) -> tuple[Reals, Any]:
+    def best(self, upper: Reals, lower: Reals) -> tuple[Reals, Booleans]:
         """Return the largest (upper . c) / (lower . c) over columns c, and its column, of each row.
 
         Parameters
@@ -96,10 +89,9 @@ class TwoLevelColumns:
 
         Returns
         -------
-        tuple[Reals, Any]
+        tuple[Reals, Booleans]
             One ratio per row; 0 where numerator and denominator are 0 under every column,
-            infinite where only the denominator can be.  And its column: the index of a singleton,
-            or its likely set as a mask.
+            infinite where only the denominator can be.  And its likely set, as a mask.
 
         Notes
         -----
@@ -123,15 +115,15 @@ class TwoLevelColumns:
                 level * side.sum(axis=1, keepdims=True) + (1 - level) * side
                 for side in (upper, lower)
             )
-            return _largest(quotient(high, low))
+            ratios = quotient(high, low)
+            return ratios.max(axis=1), np.arange(self.k) == ratios.argmax(axis=1)[:, None]
         ratio = quotient(upper.sum(axis=1), lower.sum(axis=1))
         chosen = self._best_sets(upper, lower, ratio)
         if self.sets.kind == "subsets":
             ratio = self._set_ratios(upper, lower, chosen)
 
-        def iterate(active: Integers, margin: float) -> Integers:
-            """Raise the ratios of the active rows in place; return the rows that changed."""
-            changed = np.zeros(len(ratio), dtype=np.bool_)
+        def iterate(active: Integers, margin: float) -> None:
+            """Raise the ratios of the active rows in place."""
             while len(active):
                 rows = upper[active], lower[active]
                 sets = self._best_sets(*rows, ratio[active], margin)
@@ -139,12 +131,12 @@ class TwoLevelColumns:
                 larger = ratios > ratio[active]
                 active = active[larger]
                 ratio[active], chosen[active] = ratios[larger], sets[larger]
-                changed[active] = True
-            return np.flatnonzero(changed)
 
         all_rows = np.arange(len(ratio))
         iterate(all_rows, 0.0)
-        iterate(iterate(all_rows, 8 * (self.k + 4) * float(np.finfo(upper.dtype).eps)), 0.0)
+        converged = ratio.copy()
+        iterate(all_rows, 8 * (self.k + 4) * float(np.finfo(upper.dtype).eps))
+        iterate(np.flatnonzero(ratio > converged), 0.0)
         return ratio, chosen
 
     def _set_ratios(self, upper: Reals, lower: Reals, chosen: Booleans) -> Reals:
@@ -161,12 +153,7 @@ class TwoLevelColumns:
             excess = np.where(lower > 0, upper - scaled, upper)
             if margin:
                 excess -= np.where(lower > 0, margin * (upper + scaled), 0)
-        if self.sets.kind == "all":
-            return np.asarray(excess > 0)
-        largest = np.argpartition(-excess, self.sets.size - 1, axis=1)[:, : self.sets.size]
-        chosen = np.zeros(excess.shape, dtype=np.bool_)
-        np.put_along_axis(chosen, largest, True, axis=1)
-        return chosen
+        return best_sets(excess, self.sets.size if self.sets.kind == "subsets" else None)
 
     def logarithms(self, column: int | Booleans) -> Floats:
         """Return ln c(u) of a column, given by index or likely set: 0 inside, -contrast outside."""
@@ -227,7 +214,8 @@ class MatrixColumns:
 
     def best(self, upper: Reals, lower: Reals) -> tuple[Reals, Any]:
         """Return the largest (upper . c) / (lower . c) of each row, and the index of its column."""
-        return _largest(quotient(upper @ self.channel, lower @ self.channel))
+        ratios = quotient(upper @ self.channel, lower @ self.channel)
+        return ratios.max(axis=1), ratios.argmax(axis=1)
 
     def logarithms(self, column: int | Booleans) -> Floats:
         """Return ln c(u) of one column."""
@@ -248,12 +236,6 @@ def quotient(upper: Reals, lower: Reals) -> Reals:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = upper / lower
     return np.where(upper == 0, np.zeros((), dtype=upper.dtype), ratio)
-
-
-def _largest(ratios: Reals) -> tuple[Reals, Integers]:
-    """Return the largest ratio of each row, and its index."""
-    index = ratios.argmax(axis=1)
-    return np.take_along_axis(ratios, index[:, None], axis=1)[:, 0], index
 
 
 def best_column(columns: "LikelihoodColumns", upper: Reals, lower: Reals) -> Any:
@@ -308,14 +290,11 @@ def likelihood_columns(
         if sets is not None:
             columns.append(TwoLevelColumns(attribute.size, sets))
             continue
-        mechanism = release.mechanism
-        assert mechanism is not None
         try:
-            channel = mechanism.channel() if view == "report" else mechanism.inferred_channel()
+            columns.append(MatrixColumns(release.transition(view)))
         except InputError:
             raise GuaranteeError(
-                f"reports of {mechanism.name} cannot be enumerated for {attribute.name!r}; "
+                f"reports of {release.name} cannot be enumerated for {attribute.name!r}; "
                 "use guarantee 'merged' or 'sampled'"
             ) from None
-        columns.append(MatrixColumns(channel))
     return columns

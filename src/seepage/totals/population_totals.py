@@ -273,7 +273,6 @@ def form_total_limits(
     people: Floats,
     starts: Integers,
     attributes: Sequence[int],
-    sizes: Sequence[int] | Integers,
     epsilons: Floats,
     c: float,
     iterations: int = NEWTON_ITERATIONS,
@@ -290,8 +289,8 @@ def form_total_limits(
         The number of people with each value, shape (v,) or (strata, v).
     starts
         The index of each attribute's first column.
-    attributes, sizes, epsilons
-        The attributes asked, by index, with their numbers of values and budgets.
+    attributes, epsilons
+        The attributes asked, by index, with their budgets.
     c
         Each limit is wrong with probability at most e^-c: see `form_level`.
     iterations
@@ -328,12 +327,13 @@ def form_total_limits(
     ...     ]
     ... )
     >>> people, starts = np.full(6, 5000.0), np.array([0, 2, 4])
-    >>> limits = form_total_limits(counts, people, starts, [0, 1], [2, 2], np.ones(2), 10.0)
+    >>> limits = form_total_limits(counts, people, starts, [0, 1], np.ones(2), 10.0)
     >>> limits.round(3).tolist()
     [1.071, 1.071, 0.493]
     """
     budgets = np.asarray(epsilons, dtype=np.float64)
-    sizes, width = [int(size) for size in sizes], counts.shape[-1]
+    width = counts.shape[-1]
+    sizes = np.diff(starts, append=width)[list(attributes)].tolist()
     strata, group_sizes = counts.reshape(-1, math.prod(sizes), width), np.ravel(people)
     unequal = bool(len(budgets)) and bool((budgets != budgets[0]).any())
     # strata side by side, like the attributes

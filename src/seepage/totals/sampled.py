@@ -21,7 +21,6 @@ exceeds W(x) = 1 / (P(x) min over records r with x of g(r)).
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -52,24 +51,6 @@ DRAW_MARGIN = 1.5
 """Extra draws raise a value's expected draws to at least this multiple of the necessary number."""
 
 
-class SampledTotals(NamedTuple):
-    """Totals of all attributes, each with the same delta.
-
-    Parameters
-    ----------
-    values
-        The smallest L that can be certified, in nats; infinite if there is none.
-    rare
-        The attributes that have values with too few draws, followed by these values.
-    sufficient_reports
-        Approximate number of reports that would certify every value.
-    """
-
-    values: Floats
-    rare: list[str]
-    sufficient_reports: int
-
-
 def sampled_totals(
     data: Records,
     released: Sequence[Release],
@@ -80,7 +61,7 @@ def sampled_totals(
     reports: int,
     seed: int | np.random.Generator | None,
     progress: Progress | None = None,
-) -> SampledTotals:
+) -> tuple[Floats, list[str], int]:
     """Return an (L, delta) total for every attribute, valid at once with probability `confidence`.
 
     Parameters
@@ -97,6 +78,13 @@ def sampled_totals(
         The same seed gives the same totals.
     progress
         Called with the number of records done and of all records.
+
+    Returns
+    -------
+    tuple[Floats, list[str], int]
+        The smallest L that can be certified for each attribute, in nats, infinite if there is none;
+        the attributes that have values with too few draws, followed by these values; and the
+        approximate number of reports that would certify every value.
 
     Notes
     -----
@@ -134,7 +122,7 @@ def sampled_totals(
         if uncertified:
             shown = ", ".join(uncertified[:3]) + (", ..." if len(uncertified) > 3 else "")
             rare.append(f"{attribute.name!r} ({shown})")
-    return SampledTotals(np.array(values), rare, sufficient_reports(data, needed))
+    return np.array(values), rare, sufficient_reports(data, needed)
 
 
 def report_weights(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:

@@ -36,20 +36,20 @@ MAX_STEPS = 10**6
 DIRECTIONS = ("backward", "forward", "total")
 
 
-def _number_of_steps(epsilon: Any, steps: int | None, data_steps: int | None) -> int:
-    """Return the number of steps; raise an InputError if epsilon, steps and data disagree."""
-    stated = None if steps is None else _checks.integer(steps, "steps", 1, MAX_STEPS)
+def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
+    """Return the number of steps; raise an InputError if epsilon, steps and `counts` disagree."""
     epsilons = _checks.array(epsilon, "epsilon")
-    given = (data_steps, stated, None if epsilons.ndim == 0 else len(epsilons))
-    counts = {count for count in given if count is not None}
-    if not counts:
+    given: set[int] = {*counts, *epsilons.shape[:1]}
+    if steps is not None:
+        given.add(_checks.integer(steps, "steps", 1, MAX_STEPS))
+    if not given:
         raise InputError("the number of steps must be given: steps=..., or one epsilon per step")
-    if len(counts) > 1:
+    if len(given) > 1:
         raise InputError(
-            "epsilon, steps and transitions must be for the same number of steps, "
-            f"got {' and '.join(map(str, sorted(counts)))}"
+            "epsilon, steps, transitions and backward must be for the same number of steps, "
+            f"got {' and '.join(map(str, sorted(given)))}"
         )
-    return counts.pop()
+    return given.pop()
 
 
 def _read_matrices(given: Any, name: str) -> list[Floats]:
@@ -71,45 +71,40 @@ def _is_stack(given: Any) -> bool:
         return False
 
 
-def _backward_channels(
-    given: list[Floats],
-    forward: list[Floats],
-    backward: Any,
-    initial: ArrayLike | None,
-    steps: int,
-) -> list[Floats]:
-    """Return P(previous value given value) of every step but the first.
+def _channels(
+    data: Any, epsilon: Any, steps: int | None, backward: Any, initial: ArrayLike | None
+) -> tuple[list[Floats], list[Floats]]:
+    """Return P(next value given value) of every step but the last, and P(previous given value).
 
-    `given` are the transitions as given, one or one per step; `forward` has one per step.
+    From transitions, and from backward ones or the initial distribution.
     """
+    forward = _read_matrices(data, "transitions")
+    size, stacks = len(forward[0]), [forward]
     if backward is not None:
         if initial is not None:
             raise InputError("give backward or initial, not both: one follows from the other")
-        matrices = _read_matrices(backward, "backward")
-        if matrices[0].shape != given[0].shape:
+        stacks.append(_read_matrices(backward, "backward"))
+        if len(stacks[1][0]) != size:
             raise InputError(
-                f"backward must be of the size of transitions, {given[0].shape}, "
-                f"got {matrices[0].shape}"
+                f"backward must be of the size of transitions, {size}, got {len(stacks[1][0])}"
             )
-        if len(matrices) not in (1, steps - 1):
-            raise InputError(
-                f"{steps} steps have {steps - 1} backward transitions, got {len(matrices)}; give "
-                "one for all, or one for each"
-            )
-        return matrices if len(matrices) > 1 else matrices * (steps - 1)
+    counts = (len(stack) + 1 for stack in stacks if len(stack) > 1)
+    links = _number_of_steps(epsilon, steps, *counts) - 1
+    to_next, *to_previous = (stack if len(stack) > 1 else stack * links for stack in stacks)
+    if to_previous:
+        return to_next, to_previous[0]
     if initial is None:
-        if len(given) > 1:
+        if len(forward) > 1:
             raise InputError("transitions that change need initial or backward beside them")
-        return [_reverse(given[0], stationary(given[0]))] * (steps - 1)
+        return to_next, [_reverse(forward[0], stationary(forward[0]))] * links
     distribution = as_matrix(np.atleast_2d(_checks.array(initial, "initial")), "initial")[0]
-    size = len(given[0])
     if len(distribution) != size:
         raise InputError(f"initial must have {size} probabilities, got {len(distribution)}")
     reversed_channels = []
-    for matrix in forward:
+    for matrix in to_next:
         reversed_channels.append(_reverse(matrix, distribution))
         distribution = distribution @ matrix
-    return reversed_channels
+    return to_next, reversed_channels
 
 
 def _reverse(matrix: Floats, distribution: Floats) -> Floats:
@@ -242,10 +237,7 @@ def stream_leakage(
     if _are_transitions(data):
         if table_options:
             raise InputError(f"{min(table_options)} has no effect: transitions are no table")
-        given = _read_matrices(data, "transitions")
-        count = _number_of_steps(epsilon, steps, len(given) + 1 if len(given) > 1 else None)
-        to_next = given if len(given) > 1 else given * (count - 1)
-        to_previous = _backward_channels(given, to_next, backward, initial, count)
+        to_next, to_previous = _channels(data, epsilon, steps, backward, initial)
     else:
         if backward is not None or initial is not None:
             raise InputError(
@@ -257,7 +249,7 @@ def stream_leakage(
         count = _number_of_steps(epsilon, steps, len(pairs.domain))
         to_next = [pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)]
         to_previous = [pairs.channel(target=t, source=t - 1).matrix for t in range(1, count)]
-    epsilons = [epsilon] * count if np.ndim(epsilon) == 0 else epsilon
+    epsilons = [epsilon] * (len(to_next) + 1) if np.ndim(epsilon) == 0 else epsilon
     budgets = np.array([_checks.epsilon(budget) for budget in epsilons])
     bpl = _accumulate(to_previous, budgets)
     fpl = _accumulate(to_next[::-1], budgets[::-1])[::-1]

@@ -341,8 +341,7 @@ def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Com
     if confidence is None:
         values, evidence = exact_totals(data, columns, settings.progress)
     else:
-        values = exact_population_totals(data, columns, confidence, settings.progress)
-        evidence = []
+        values, evidence = exact_population_totals(data, columns, confidence, settings.progress), []
     worst, deltas = worst_totals(matrix.releases, matrix.view)
     capped = np.where(deltas > 0, values, np.minimum(values, worst))
     return capped, np.zeros_like(capped), {"evidence": tuple(evidence)}
@@ -358,7 +357,7 @@ def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> C
 
 def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     delta = settings.target_delta
-    sampled = sampled_totals(
+    values, rare, sufficient = sampled_totals(
         data,
         matrix.releases,
         matrix.view,
@@ -369,23 +368,18 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> C
         progress=settings.progress,
     )
     worst, slack = worst_totals(matrix.releases, matrix.view)
-    better = np.isfinite(sampled.values) & ((sampled.values < worst) | (slack > delta))
+    better = np.isfinite(values) & ((values < worst) | (slack > delta))
     note = (
         f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
-        f"{', '.join(sampled.rare)}; about {sampled.sufficient_reports:,} reports suffice"
+        f"{', '.join(rare)}; about {sufficient:,} reports suffice"
     )
-    notes = (note,) if sampled.rare else ()
-    values, deltas = np.where(better, sampled.values, worst), np.where(better, delta, slack)
-    return values, deltas, {"confidence": settings.confidence, "notes": notes}
+    more = {"confidence": settings.confidence, "notes": (note,) if rare else ()}
+    return np.where(better, values, worst), np.where(better, delta, slack), more
 
 
 def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     confidence, progress = settings.population_confidence, settings.progress
     return *merged_totals(data, matrix.releases, matrix.view, confidence, progress), {}
-
-
-def _tree(data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    return *structure_totals(data, matrix.releases, matrix.view, settings.structure), {}
 
 
 _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
@@ -395,5 +389,8 @@ _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
     "merged": _merged,
     "sampled": _sampled,
     "witness": _witness,
-    "tree": _tree,
+    "tree": lambda data, matrix, settings: (
+        *structure_totals(data, matrix.releases, matrix.view, settings.structure),
+        {},
+    ),
 }

@@ -266,11 +266,11 @@ def group_totals(
         totals if feasible, else `merged`; with pair counts a group of two is a tree, and a larger
         one has the sum of its budgets.
     """
-    totals = np.zeros((2, len(released)))
+    values, deltas = np.zeros((2, len(released)))
     for members in structure.members(data.domain):
-        group_releases = [released[k] for k in members]
-        totals[:, members] = _totals_within(data.select(members), group_releases, view)
-    return totals[0], totals[1]
+        group = data.select(members), [released[k] for k in members], view
+        values[members], deltas[members] = _totals_within(*group)
+    return values, deltas
 
 
 def _totals_within(

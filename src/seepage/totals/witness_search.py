@@ -166,10 +166,12 @@ class _CoordinateAscent:
         sides = [np.flatnonzero((self.column == x) & (self.weights > 0)) for x in pair]
         logs = [self.clipped[k].logarithms(reports[k]) for k in range(len(reports))]
         codes = [[self.data.column(k)[rows] for rows in sides] for k in range(len(reports))]
-        likelihoods = [
-            _likelihoods(self.weights[rows], [logs[k][codes[k][side]] for k in self.sources])
-            for side, rows in enumerate(sides)
-        ]
+        likelihoods = []
+        for side, rows in enumerate(sides):
+            total = np.zeros(len(rows))
+            for k in self.sources:
+                total += logs[k][codes[k][side]]
+            likelihoods.append(self.weights[rows] * np.exp(total - total.max()))
         for _ in range(MAX_SWEEPS):
             improved = False
             for k in self.sources:
@@ -233,11 +235,3 @@ class _CoordinateAscent:
 
 def _weighted_counts(index: Any, weights: Any, length: int) -> Floats:
     return np.asarray(np.bincount(index, weights, minlength=length), dtype=np.float64)
-
-
-def _likelihoods(weights: Integers, logarithms: Sequence[Floats]) -> Floats:
-    """Return weights times the records' likelihoods, which are scaled to a maximum of 1."""
-    total = np.zeros(len(weights))
-    for part in logarithms:
-        total += part
-    return np.asarray(weights * np.exp(total - total.max()))

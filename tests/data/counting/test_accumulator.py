@@ -144,8 +144,11 @@ def test_columns_need_not_be_aligned():
 @pytest.mark.parametrize(
     ("codes", "message"),
     [
-        ([[0], [0], [0]], r"there are 2 columns, got codes of 3 and sizes of 2"),
-        ([[0, 1], [0]], r"equally long, got 1 and 2 rows"),
+        (
+            [[0], [0], [0]],
+            r"one equally long array for each of the 2 attributes, got 3 of lengths 1",
+        ),
+        ([[0, 1], [0]], r"one equally long array .*, got 2 of lengths 1, 2"),
         ([[0, 2], [0, 0]], r"codes of column 0 must be below 2, got 2"),
         ([[0, 1], [0, -1]], r"at least 0, got -1 in column 1"),
         ([[0, 1], [0, 70000]], r"codes of column 1 must be below 65536, got 70000"),
@@ -159,7 +162,7 @@ def test_invalid_codes_raise(codes, message, compiled):
 
 
 def test_sizes_of_other_columns_raise():
-    with pytest.raises(DomainError, match=r"2 columns, got codes of 2 and sizes of 3"):
+    with pytest.raises(DomainError, match=r"each of the 3 attributes, got 2 of lengths 1"):
         PairAccumulator(2).add([np.array([0]), np.array([0])], (2, 2, 2))
 
 

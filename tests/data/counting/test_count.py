@@ -181,7 +181,7 @@ def test_few_batches_are_alive_at_a_time(monkeypatch):
 
     assert count_batches(batches(), 1).rows == 60_000
     assert len(gone) == 60
-    assert most <= 2 * count._cores() + count.DECODED_AHEAD + 1
+    assert most <= 2 * count.usable_cores() + count.DECODED_AHEAD + 1
 
 
 def test_large_tables_are_counted_by_one_thread():

@@ -178,10 +178,9 @@ def test_a_column_of_feather_whose_name_is_not_utf8(tmp_path):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"n": [1]}, "here nothing more, there 'w' string; 1 of the columns are the same"),
-        ({"n": [1], "w": ["a"], "extra": [1]}, "here 'extra' int64, there nothing more; 2 of"),
-        ({"n": ["1"], "x": [2.0]}, "here 'n' string, 'x' double, there 'n' int64, 'w' string"),
-        ({f"a{i}": [1] for i in range(22)}, "'a19' int64, 2 more, there 'n' int64, 'w' string"),
+        ({"n": [1]}, "'w' is missing here and string there"),
+        ({"n": [1], "w": ["a"], "extra": [1]}, "'extra' is int64 here and missing there"),
+        ({"n": ["1"], "x": [2.0]}, "'n' is string here and int64 there"),
     ],
 )
 def test_schemas_that_differ(tmp_path, ending, other, message):

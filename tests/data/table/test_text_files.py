@@ -154,7 +154,7 @@ def test_files_with_other_columns(file, tmp_path):
     assert labels(tmp_path) == {"a": ["1", "1"], "b": ["2", "2"]}
     file("a,c\n1,2\n", "3.csv")
     raises(tmp_path, "3.csv does not have the columns of")
-    raises(tmp_path, "it lacks 'b'")
+    raises(tmp_path, "'b' is missing here and text there")
 
 
 def test_encodings(file):

@@ -7,7 +7,7 @@ import pytest
 
 from seepage.charts.panels import bar_panels
 from seepage.errors import InputError
-from seepage.study.reproduction import Finding, Item, reproduce
+from seepage.study.reproduction import Item, reproduce
 from seepage.study.reproduction import reproduction_page as page_module
 from seepage.study.reproduction import runner as running_module
 from seepage.study.reproduction.findings import Claim, PaperItem
@@ -20,20 +20,18 @@ class Counting:
         self.calls = 0
         self.failing = False
 
-    def __call__(self, data, paper):
+    def __call__(self, data, found):
         self.calls += 1
         if self.failing:
             raise KeyboardInterrupt
-        rows = [{"name": "a, b", "value": 0.5}]
+        found.rows += [{"name": "a, b", "value": 0.5}]
         bars = [{"panel": "p", "group": "g", "series": "s", "value": 1.0}]
-        comparisons = [
+        found.comparisons += [
             Claim("number", printed=2.0, within=0.1).compare(2.1),
             Claim("calls").compare(self.calls),
         ]
-        charts = (
-            {"a": bar_panels(bars, "Axis")} if self.calls == 1 else {"b": bar_panels(bars, "Axis")}
-        )
-        return Finding(rows, comparisons, charts, {"calls": self.calls})
+        found.charts["a" if self.calls == 1 else "b"] = bar_panels(bars, "Axis")
+        found.words["calls"] = self.calls
 
 
 @pytest.fixture

@@ -118,24 +118,15 @@ class PairAccumulator:
             Whether to count with Numba, which takes about a second to load, or with NumPy; by
             default Numba if the rows are many.
         """
-        columns = len(self._cells.capacities)
-        if len(codes) != columns or len(sizes) != columns:
-            raise DomainError(
-                f"there are {columns} columns, got codes of {len(codes)} and sizes of {len(sizes)}"
-            )
-        lengths = sorted({len(column) for column in codes})
-        if len(lengths) > 1:
-            raise DomainError(
-                f"columns must be equally long, got {lengths[0]} and {lengths[-1]} rows"
-            )
+        rows = _row_count(codes, sizes)
         narrow = [_as_codes(column, index) for index, column in enumerate(codes)]
         self._cells = self._cells.with_room(sizes)
         if compiled is None:
-            compiled = compiled_pays(max(self.rows + lengths[0], self._expected), sizes)
+            compiled = compiled_pays(max(self.rows + rows, self._expected), sizes)
         wrong = count_batch(narrow, sizes, self._cells, compiled=compiled)
         if wrong >= 0:
             raise _too_large(wrong, int(narrow[wrong].max()), sizes[wrong])
-        self.rows += lengths[0]
+        self.rows += rows
 
     def merge(self, other: "PairAccumulator") -> None:
         """Add the counts of another accumulator with the same meaning of codes."""
@@ -189,6 +180,17 @@ def _with_code_zero(
     tables[:, 0, 1:] = of_b[:, 1:] - tables[:, 1:, 1:].sum(axis=1)
     tables[:, :, 0] = of_a - tables[:, :, 1:].sum(axis=2)
     return tables
+
+
+def _row_count(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> int:
+    """Return the length of all arrays; a DomainError is raised unless there is one per size."""
+    lengths = sorted({len(column) for column in codes})
+    if len(codes) != len(sizes) or len(lengths) > 1:
+        raise DomainError(
+            f"there must be one equally long array for each of the {len(sizes)} attributes, "
+            f"got {len(codes)} of lengths {', '.join(map(str, lengths))}"
+        )
+    return lengths[0]
 
 
 def _as_codes(column: NDArray[Any], index: int) -> Codes:
@@ -251,18 +253,13 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
     [[0, 2], [1, 1]]
     """
     arrays = [np.asarray(column) for column in codes]
-    lengths = sorted({len(column) for column in arrays})
-    if len(arrays) != len(domain) or len(lengths) > 1:
-        raise DomainError(
-            f"there must be one equally long array for each of the {len(domain)} attributes, "
-            f"got {len(arrays)} of lengths {', '.join(map(str, lengths))}"
-        )
+    rows = _row_count(arrays, domain.sizes)
     step = max(MIN_SLICE_ROWS, min(MAX_SLICE_ROWS, MAX_SLICE_CODES // len(domain)))
     batches = (
         ([column[start : start + step] for column in arrays], domain.sizes)
-        for start in range(0, lengths[0], step)
+        for start in range(0, rows, step)
     )
-    counted = count_batches(batches, len(domain), engine=engine, rows_total=lengths[0])
+    counted = count_batches(batches, len(domain), engine=engine, rows_total=rows)
     return counted.counts(domain)
 
 
@@ -285,7 +282,7 @@ def count_batches(
         The number of rows, None if unknown.
     """
     _checks.choice(engine, "engine", LOCAL_ENGINES)
-    workers = _cores()
+    workers = usable_cores()
     expected = (rows_total or 0) // workers
     accumulators = [PairAccumulator(columns, expected) for _ in range(workers)]
     compiled = None if engine == "auto" else engine == "numba"
@@ -327,7 +324,7 @@ def _max_pending(sizes: Sequence[int], workers: int) -> int:
     return max(1, min(workers + DECODED_AHEAD, MAX_SHARED_CELLS // max(cells, 1)))
 
 
-def _cores() -> int:
+def usable_cores() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

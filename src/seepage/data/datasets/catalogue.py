@@ -21,7 +21,6 @@ ADULT_TEST = PublishedFile(
     "adult/adult.test", "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"
 )
 
-ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 ADULT_COLUMNS = (
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
     "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week",
@@ -54,19 +53,10 @@ def read_adult() -> Any:
 
     `?` is missing; the full stop after the incomes of `adult.test` and its first line are removed.
     """
-    import pyarrow as pa
-
-    rows = _rows(ADULT_DATA.read()) + _rows(ADULT_TEST.read())
-    columns: dict[str, Any] = {}
-    for name, cells in zip(ADULT_COLUMNS, zip(*rows, strict=True), strict=True):
-        kind = int if name in ADULT_NUMBERS else str
-        columns[name] = [None if cell == "?" else kind(cell) for cell in cells]
-    return pa.table(columns)
-
-
-def _rows(content: bytes) -> list[list[str]]:
-    lines = content.decode("ascii").splitlines()
-    return [line.rstrip(".").split(", ") for line in lines if line and not line.startswith("|")]
+    test = ADULT_TEST.read().split(b"\n", 1)[1].replace(b".\n", b"\n")
+    content = (ADULT_DATA.read() + test).replace(b", ", b",")
+    convert = {"null_values": ["?"], "strings_can_be_null": True}
+    return _read_csv(content, names=ADULT_COLUMNS, convert=convert)
 
 
 NIST_FILE = PublishedFile(

@@ -247,15 +247,16 @@ def _merge_task(finish: Finish | None) -> Callable[..., Any]:
 
         def merge_all() -> Any:
             total: Any = None
-            for number, content in _rows(batches):
-                merged.append(number)
-                result = pickle.loads(content)
-                if isinstance(result, Exception):
-                    errors[number] = result
-                elif total is None:
-                    total = result
-                else:
-                    total.merge(result)
+            for batch in batches:
+                for number, content in zip(*batch.columns, strict=True):
+                    merged.append(number.as_py())
+                    result = pickle.loads(content.as_py())
+                    if isinstance(result, Exception):
+                        errors[merged[-1]] = result
+                    elif total is None:
+                        total = result
+                    else:
+                        total.merge(result)
             return total if finish is None or errors or total is None else finish(total)
 
         row = task_row(0, merge_all)
@@ -265,12 +266,6 @@ def _merge_task(finish: Finish | None) -> Callable[..., Any]:
             yield row
 
     return task
-
-
-def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
-    for batch in batches:
-        for number, content in zip(*batch.columns, strict=True):
-            yield number.as_py(), content.as_py()
 
 
 def _error_to_raise(errors: dict[int, Exception]) -> Exception:

@@ -17,12 +17,11 @@ from seepage.data.counting.distinct import Gathering
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.recoding import merge_pairs, widened
-from seepage.data.table.bins import Edges, binned_attribute
-from seepage.data.table.column import Column
+from seepage.data.table.bins import Edges, NumberSummary, binned_attribute
+from seepage.data.table.column import Column, columns_of
 from seepage.data.table.labels import FoundAlphabet, ManyNumbers
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.persons import RecordChoice
-from seepage.data.table.sampling import NumberSummary
 from seepage.data.table.scan import TableScan, check_records
 from seepage.data.table.sources import Source
 
@@ -69,19 +68,14 @@ class FoundColumn:
         self.needs_edges |= other.needs_edges
         if self.alphabet is not None and other.alphabet is not None and not self.needs_edges:
             try:
-                self._merge_values(self.alphabet, other.alphabet, other.seen)
+                codes = self.alphabet.merge(other.alphabet)
+                if self.seen is not None and other.seen is not None:
+                    self.seen = np.pad(self.seen, (0, self.alphabet.size - len(self.seen)))
+                    self.seen[codes] |= other.seen
             except ManyNumbers:
                 self.needs_edges = True
         if self.needs_edges:
             self.alphabet = self.seen = None
-
-    def _merge_values(
-        self, mine: FoundAlphabet, theirs: FoundAlphabet, seen: Booleans | None
-    ) -> None:
-        codes = mine.merge(theirs)
-        if self.seen is not None and seen is not None:
-            self.seen = np.pad(self.seen, (0, mine.size - len(self.seen)))
-            self.seen[codes] |= seen
 
 
 @dataclass
@@ -94,20 +88,21 @@ class FoundTable:
         The values of each column.
     rows, kept
         Number of records, and of those that are not dropped.
-    counted
-        Whether the pairs of all kept records were counted.
     counts
-        The counts, of the values in kept records; None if no record is kept.
+        The counts of the values in kept records; None if they were not counted, or if no record is
+        kept.
     """
 
     columns: list[FoundColumn]
     rows: int = 0
     kept: int = 0
-    counted: bool = False
     counts: PairCounts | None = None
 
     def merge(self, other: "FoundTable") -> None:
-        """Add the values and counts of other shards, in any order."""
+        """Add the values of other shards, in any order, and their counts.
+
+        There are no counts if they would have too many pair cells, or if a column needs bins.
+        """
         if not other.rows:
             return
         if not self.rows:
@@ -115,23 +110,15 @@ class FoundTable:
             return
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             mine.merge(theirs)
+        counts = [part.counts for part in (self, other) if part.kept]
+        known = [part for part in counts if part is not None]
         self.rows += other.rows
         self.kept += other.kept
-        self.counted &= other.counted and not any(column.needs_edges for column in self.columns)
-        self._add(other.counts)
-
-    def _add(self, counts: PairCounts | None) -> None:
-        """Add counts, unless there are too many pair cells."""
-        if not self.counted:
-            self.counts = None
-        elif self.counts is None:
-            self.counts = counts
-        elif counts is None:
-            return
-        else:
-            self.counts = merge_pairs([self.counts, counts])
-            if too_many_cells(self.counts.domain.sizes):
-                self.counts, self.counted = None, False
+        self.counts = None
+        needs_edges = any(column.needs_edges for column in self.columns)
+        if known and len(known) == len(counts) and not needs_edges:
+            merged = merge_pairs(known)
+            self.counts = None if too_many_cells(merged.domain.sizes) else merged
 
 
 @dataclass
@@ -178,7 +165,7 @@ def partial_domain(
     edges of columns that were not summarised: those that exceed `few` numbers after the first
     batch, or in all shards together only.
     """
-    columns = [Column(choice, options, fields=False) for choice in options.choose(names)]
+    columns = columns_of(names, options)
     check_records(found.rows, found.kept)
     known = PartialDomain()
     for column, part in zip(columns, found.columns, strict=True):
@@ -197,7 +184,7 @@ def partial_domain(
             known.attributes[column.name] = binned_attribute(column.name, edges, missing=missing)
         else:
             known.without_bins.append(column.name)
-    if found.counted and found.counts is not None:
+    if found.counts is not None:
         known.counts = widened(found.counts, Domain(known.attributes.values()))
     return known
 
@@ -223,7 +210,7 @@ def find_values(
     count, expected
         Whether to count pairs, and the number of records that each core will count, 0 if unknown.
     """
-    columns = [Column(choice, options, fields=False) for choice in options.choose(source.names)]
+    columns = columns_of(source.names, options)
     scan = TableScan(source, columns, options, first)
     counts = PairAccumulator(len(columns), expected) if count else None
     for batch in scan.find(share):
@@ -233,10 +220,8 @@ def find_values(
             counts.add(batch.codes, batch.sizes)
     kept = scan.rows_read - scan.rows_dropped
     parts = [_found_column(scan, index) for index in range(len(columns))]
-    found = FoundTable(parts, scan.rows_read, kept, counts is not None and scan.rows_read > 0)
-    if counts is not None and kept:
-        found.counts = counts.counts(*scan.finish())
-    return found
+    counted = counts.counts(*scan.finish()) if counts is not None and kept else None
+    return FoundTable(parts, scan.rows_read, kept, counted)
 
 
 def _found_column(scan: TableScan, index: int) -> FoundColumn:
@@ -258,7 +243,7 @@ ShardCoding: TypeAlias = tuple[list[Column], TableOptions]
 def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> ShardCoding:
     """Return the coding of a table with these columns in a domain, given or found."""
     inside = replace(options, domain=domain, bins=None, pool=None, person=None)
-    columns = [Column(choice, inside, fields=False) for choice in inside.choose(names)]
+    columns = columns_of(names, inside)
     for column in columns:
         if options.domain is None and isinstance(options.rule(column.name), Edges):
             # A number outside the user's edges: the message names the edges, not a domain.

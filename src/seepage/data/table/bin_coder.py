@@ -118,35 +118,26 @@ class BinCoder:
         if self._bin_codes[-1] >= len(self._bin_codes):
             codes = self._bin_codes[codes].astype(codes.dtype)
         if missing is not None:
-            codes[missing] = self._admit_missing(missing)
+            if self._missing_code is None:
+                raise OutsideDomain(int(np.argmax(missing)), missing=True)
+            self._any_missing = True
+            codes[missing] = self._missing_code
         if outside is not None:
-            codes[outside] = self._admit_outside(outside)
+            if not self.dropping:
+                raise OutsideDomain(int(np.argmax(outside)))
+            self.outside = self._with_missing.size + 1
+            codes[outside] = self.outside
         return codes
-
-    def _admit_missing(self, missing: Booleans) -> int:
-        if self._missing_code is None:
-            raise OutsideDomain(int(np.argmax(missing)), missing=True)
-        self._any_missing = True
-        return self._missing_code
-
-    def _admit_outside(self, outside: Booleans) -> int:
-        if not self.dropping:
-            raise OutsideDomain(int(np.argmax(outside)))
-        self.outside = self._with_missing.size + 1
-        return self.outside
 
     def _rows_outside(self, values: NDArray[Any], missing: Booleans | None) -> Booleans | None:
         """Return the mask of numbers outside the edges, None if all are inside."""
+        low = _comparable(self.edges[0], values.dtype)
+        high = _comparable(self.edges[-1], values.dtype, up=False)
         present = values if missing is None else values[~missing]
-        if not len(present) or not self._outside(np.array([present.min(), present.max()])).any():
+        if not len(present) or (present.min() >= low and present.max() <= high):
             return None
-        outside = self._outside(values)
-        return outside if missing is None else outside & ~missing
-
-    def _outside(self, values: NDArray[Any]) -> Booleans:
-        low, high = self.edges[0], self.edges[-1]
-        below = values < _comparable(low, values.dtype)
-        return np.asarray(below | (values > _comparable(high, values.dtype, up=False)))
+        outside = (values < low) | (values > high)
+        return np.asarray(outside if missing is None else outside & ~missing)
 
 
 def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:

@@ -38,14 +38,34 @@ INTEGER_LIMIT = 2**31
 
 
 class CategoryCoder:
-    """Base of the coders of categories: an alphabet, and lookup tables into it."""
+    """Codes any type that Arrow can dictionary-encode, with one dictionary per batch.
 
-    def __init__(self, alphabet: Alphabet) -> None:
+    Parameters
+    ----------
+    alphabet
+        The column's values.
+    keys
+        Function from an array of the column's type to the keys of its entries.
+    """
+
+    def __init__(self, alphabet: Alphabet, keys: KeysOf) -> None:
         self.alphabet = alphabet
+        self._keys = keys
+        self._dictionary: pa.Array | None = None
+        self._entry_codes: Table = np.zeros(0, dtype=np.uint16)
 
     def code(self, array: pa.Array) -> Codes:
         """Return the code of each entry."""
-        raise NotImplementedError
+        encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+        values = encoded.dictionary
+        if self._dictionary is None or not values.equals(self._dictionary):
+            self._dictionary = values
+            self._entry_codes = np.full(len(values), UNSEEN, dtype=np.uint16)
+        return self._look_up(
+            self._entry_codes,
+            encoded.indices,
+            lambda entries: self._keys(values.take(pa.array(entries))),
+        )
 
     def _look_up(
         self, table: Table, entries: pa.Array, keys: Callable[[Integers], list[Key]]
@@ -110,36 +130,8 @@ def _take(table: Table, entries: pa.Array, size: int, missing: int | None) -> Co
     return np.asarray(codes.to_numpy(zero_copy_only=True))
 
 
-class DictionaryCoder(CategoryCoder):
-    """Codes any type that Arrow can dictionary-encode, with one dictionary per batch.
-
-    Parameters
-    ----------
-    alphabet
-        The column's values.
-    keys
-        Function from an array of the column's type to the keys of its entries.
-    """
-
-    def __init__(self, alphabet: Alphabet, keys: KeysOf) -> None:
-        super().__init__(alphabet)
-        self._keys = keys
-        self._dictionary: pa.Array | None = None
-        self._table: Table = np.zeros(0, dtype=np.uint16)
-
-    def code(self, array: pa.Array) -> Codes:
-        """Return the code of each entry."""
-        encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-        values = encoded.dictionary
-        if self._dictionary is None or not values.equals(self._dictionary):
-            self._dictionary, self._table = values, np.full(len(values), UNSEEN, dtype=np.uint16)
-        return self._look_up(
-            self._table, encoded.indices, lambda entries: self._keys(values.take(pa.array(entries)))
-        )
-
-
 class NumberCoder(CategoryCoder):
-    """Codes numbers as categories: integers by a lookup table, others by their dictionary.
+    """Codes numbers: integers by a lookup table, others by their dictionary.
 
     Parameters
     ----------
@@ -152,8 +144,7 @@ class NumberCoder(CategoryCoder):
     """
 
     def __init__(self, alphabet: Alphabet, keys: KeysOf, names: Sequence[str] = ()) -> None:
-        super().__init__(alphabet)
-        self._others = DictionaryCoder(alphabet, keys)
+        super().__init__(alphabet, keys)
         self._names = names
         self._lowest = 0
         self._table: Table = np.zeros(0, dtype=np.uint16)
@@ -177,10 +168,10 @@ class NumberCoder(CategoryCoder):
     def _code_present(self, numbers: pa.Array) -> Codes:
         """Return the codes of an array without nulls."""
         if pa.types.is_decimal(numbers.type):
-            return self._others.code(numbers)
+            return super().code(numbers)
         integers = _as_integers(numbers.to_numpy(zero_copy_only=True))
         codes = None if integers is None else self._code_integers(integers)
-        return self._others.code(numbers) if codes is None else codes
+        return super().code(numbers) if codes is None else codes
 
     def _code_integers(self, values: NDArray[Any]) -> Codes | None:
         """Return the codes of integers, None if their span exceeds the lookup table."""
@@ -326,15 +317,15 @@ def category_coder(
         Whether it consists of fields of a text file.
     """
     if fields:
-        return DictionaryCoder(alphabet, _field_keys)
+        return CategoryCoder(alphabet, _field_keys)
     if pa.types.is_boolean(kind):
         return NumberCoder(alphabet, _number_keys, names=("false", "true"))
     if is_number_type(kind):
         return NumberCoder(alphabet, _number_keys)
     if pa.types.is_dictionary(kind) or _is_text(kind):
-        return DictionaryCoder(alphabet, _texts)
+        return CategoryCoder(alphabet, _texts)
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
-        return DictionaryCoder(alphabet, _datetime_keys)
+        return CategoryCoder(alphabet, _datetime_keys)
     raise TableError(
         f"column {name!r} must hold text, numbers, dates or booleans, got {kind}; "
         "drop it (drop) or turn it into text"

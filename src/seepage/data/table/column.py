@@ -1,14 +1,14 @@
 """One column of a scan: its coder, its bins, and the errors for values without a code."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from seepage._numerics import Booleans, Codes
 from seepage.data.table.bin_coder import BinCoder, NotANumber, numbers_of
-from seepage.data.table.bins import Edges, NoBins
+from seepage.data.table.bins import Edges, NoBins, NumberSummary, Priorities, record_priorities
 from seepage.data.table.coders import CategoryCoder, category_coder, is_number_type, unpacked
 from seepage.data.table.labels import (
     Alphabet,
@@ -21,7 +21,6 @@ from seepage.data.table.labels import (
     number_label,
 )
 from seepage.data.table.options import Choice, TableOptions
-from seepage.data.table.sampling import NumberSummary, Priorities, record_priorities
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
 
@@ -42,12 +41,12 @@ class Column:
     ----------
     binned_by_name
         Whether the mapping `bins` of the options names it.
-    rule, edges
-        The binning rule, and the bin edges; empty while unknown or not binned.
+    rule, given_edges
+        The binning rule, and the edges that it gives; empty for other rules.
+    edges
+        The bin edges; empty while unknown or not binned.
     needs_edges
         Whether it must be binned and the edges are not known yet.
-    numeric
-        Whether its Arrow type is numeric.
     coder, alphabet
         The coder of its arrays, and the values of the codes.
     """
@@ -64,20 +63,14 @@ class Column:
         self.markers = marker_labels(options.missing_markers)
         self.given = None if options.domain is None else options.domain[self.name]
         self.rule = options.rule(self.name)
-        self.binned_by_name = options.names_bins_of(self.name) and not isinstance(self.rule, NoBins)
+        named = isinstance(options.bins, Mapping) and self.name in options.bins
+        self.binned_by_name = named and not isinstance(self.rule, NoBins)
         self.edges = self.given.edges if self.given is not None else ()
         self.given_edges = self.rule.given if isinstance(self.rule, Edges) else ()
         if self.binned_by_name and self.given_edges:
             self.edges = self.given_edges
         self.needs_edges = self.binned_by_name and not self.edges
         self._unbinned: str | None = None
-
-    def use_given_edges(self) -> bool:
-        """Use the edges of the options for a numeric column; return whether there are any."""
-        if self.given_edges and not self.fields:
-            self.set_edges(self.given_edges)
-            return True
-        return False
 
     def set_edges(self, edges: tuple[float, ...], stray: str | None = None) -> None:
         """Set the bin edges; without edges the values stay categories.
@@ -97,8 +90,7 @@ class Column:
 
     def start(self, kind: pa.DataType) -> None:
         """Make the coder and an empty alphabet, for arrays of this Arrow type."""
-        self.numeric = is_number_type(kind)
-        if (self.edges or self.needs_edges) and not (self.fields or self.numeric):
+        if (self.edges or self.needs_edges) and not (self.fields or is_number_type(kind)):
             raise TableError(
                 f"column {self.name!r} must be numeric to be binned (bins), got {kind}"
             )
@@ -207,27 +199,39 @@ class Column:
         )
 
 
-def collect_numbers(source: Source, columns: Sequence[Column]) -> list[NumberSummary | None]:
-    """Return a summary of the numbers of each column of a table, for their bin edges.
+def columns_of(
+    names: Sequence[str], options: TableOptions, *, fields: bool = False
+) -> list[Column]:
+    """Return the columns that the options choose of a table with these column names."""
+    return [Column(choice, options, fields=fields) for choice in options.choose(names)]
 
-    Only these columns are read, once.  The summary is None for a column of a text file with fields
-    that are not numbers, whose values stay categories.
+
+def find_edges(source: Source, columns: Sequence[Column]) -> None:
+    """Set the bin edges of columns, in one pass over these columns of the whole table.
+
+    A column of a text file with fields that are not numbers stays categorical; if the options bin
+    it by name, that is an error.  A column with a single number, or with numbers closer together
+    than floats, stays categorical too.
     """
-    summaries: list[NumberSummary | None] = [NumberSummary() for _ in columns]
+    summaries: dict[Column, NumberSummary] = {}
+    for column in columns:
+        if column.given_edges and not column.fields:
+            column.set_edges(column.given_edges)
+        else:
+            summaries[column] = NumberSummary()
     before = 0
-    for batch in source.batches([column.source for column in columns]):
+    for batch in source.batches([column.source for column in summaries]) if summaries else ():
         priorities = record_priorities(before, batch.num_rows)
-        for index, column in enumerate(columns):
-            if summaries[index] is None:
-                continue
+        for column, summary in list(summaries.items()):
             try:
-                column.collect(unpacked(batch.column(column.source)), priorities, summaries[index])
+                column.collect(unpacked(batch.column(column.source)), priorities, summary)
             except NotANumber as problem:
                 if column.binned_by_name:
                     raise column.not_a_number(problem, before) from None
                 column.set_edges((), stray=problem.word)
-                summaries[index] = None
+                del summaries[column]
         before += batch.num_rows
-        if all(summary is None for summary in summaries):
+        if not summaries:
             break
-    return summaries
+    for column, summary in summaries.items():
+        column.set_edges(column.edges_of(summary))

@@ -150,13 +150,11 @@ class TableOptions:
                 raise InputError("bins and `domain` exclude each other: a domain has its own bins")
             return
         rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
-        for rule in map(read_rule, rules):
-            bins = rule.bins if isinstance(rule, (Quantile, Width)) else 0
-            bins = len(rule.given) - 1 if isinstance(rule, Edges) else bins
-            if bins > self.max_values:
-                raise InputError(
-                    f"bins must be at most `max_values` ({self.max_values:,}), got {bins:,}"
-                )
+        bins = max((read_rule(rule).bins for rule in rules), default=0)
+        if bins > self.max_values:
+            raise InputError(
+                f"bins must be at most `max_values` ({self.max_values:,}), got {bins:,}"
+            )
 
     def _check_pool(self) -> None:
         if self.pool is None:
@@ -169,10 +167,6 @@ class TableOptions:
     def dropping(self) -> bool:
         """Whether records with missing values are dropped."""
         return self.missing == "drop"
-
-    def names_bins_of(self, name: str) -> bool:
-        """Return whether `bins` names this column."""
-        return isinstance(self.bins, Mapping) and name in self.bins
 
     def rule(self, name: str) -> BinningRule:
         """Return the binning rule of a numeric column."""
@@ -202,7 +196,9 @@ class TableOptions:
         if not choices:
             raise TableError("there is no column left to read")
         if self.domain is not None:
-            choices = _by_domain(self.domain, choices)
+            by_name = {choice.name: choice for choice in choices}
+            _check_known(self.domain.names, list(by_name), "domain: ")
+            choices = [by_name[name] for name in self.domain.names]
         if isinstance(self.bins, Mapping):
             known = [choice.name for choice in choices]
             _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins: ")
@@ -234,12 +230,6 @@ def _is_text_encoding(name: Any) -> bool:
         return text == "".join(decoder.decode(bytes([byte])) for byte in text.encode(name))
     except (LookupError, TypeError, ValueError):
         return False
-
-
-def _by_domain(domain: Domain, choices: Sequence[Choice]) -> list[Choice]:
-    by_name = {choice.name: choice for choice in choices}
-    _check_known(domain.names, list(by_name), "domain: ")
-    return [by_name[name] for name in domain.names]
 
 
 def _check_known(given: Iterable[str], names: Sequence[str], prefix: str = "") -> None:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
+from seepage.data.table.bins import NumberSummary, record_priorities
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import TableError
 
 if TYPE_CHECKING:
@@ -226,21 +226,9 @@ class TableScan:
         self._find_edges(sorted(indices))
 
     def _find_edges(self, indices: list[int]) -> None:
-        """Find the bin edges of columns in one pass over these columns of the whole table.
+        from seepage.data.table.column import find_edges
 
-        A column of a text file with fields that are not numbers stays categorical; if the options
-        bin it by name, that is an error.  A column with a single number, or with numbers closer
-        together than floats, stays categorical too.
-        """
-        from seepage.data.table.column import collect_numbers
-
-        columns = [self.columns[index] for index in indices]
-        pending = [column for column in columns if not column.use_given_edges()]
-        if pending:
-            summaries = collect_numbers(self._source, pending)
-            for column, summary in zip(pending, summaries, strict=True):
-                if summary is not None:
-                    column.set_edges(column.edges_of(summary))
+        find_edges(self._source, [self.columns[index] for index in indices])
 
     def find(self, share: float) -> Iterator[CodedBatch | None]:
         """Yield the batches of a shard, None if a column has no codes because it needs bins.
@@ -264,7 +252,7 @@ class TableScan:
                     self.summaries[index] = NumberSummary(share)
                 summary = self.summaries.get(index)
                 missing[index] = self.columns[index].collect(arrays[index], priorities, summary)
-            self.with_missing |= {index for index, mask in missing.items() if _any(mask)}
+            self.with_missing |= {index for index, mask in missing.items() if mask is not None}
             batch = self._without_dropped(codes, missing, before)
             yield None if missing else batch
         self._complete = True
@@ -286,7 +274,7 @@ class TableScan:
         masks = [*uncoded_missing.values(), *map(_missing, self.columns, codes)]
         given = [mask for mask in masks if mask is not None]
         missing = np.logical_or.reduce(given) if given else None
-        kept = None if missing is None or not _any(missing) else ~missing
+        kept = None if missing is None or not missing.any() else ~missing
         if kept is not None:
             self.rows_dropped += len(kept) - int(np.count_nonzero(kept))
         complete = [
@@ -333,10 +321,6 @@ class TableScan:
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
 
 
-def _any(mask: Booleans | None) -> bool:
-    return mask is not None and bool(mask.any())
-
-
 def _missing(column: "Column", codes: Codes | None) -> Booleans | None:
     """Return the mask of a column's missing values, None if it has none or no codes."""
     missing = column.alphabet.missing
@@ -372,14 +356,12 @@ def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
     >>> scan.finish()[0]["age"].values
     ('[0, 25)', '[25, 50)', '[50, 75)', '[75, 99]')
     """
-    from seepage.data.table.column import Column
+    from seepage.data.table.column import columns_of
     from seepage.data.table.sources import open_source
 
     chosen = options or TableOptions()
     source = open_source(data, chosen)
-    columns = [
-        Column(choice, chosen, fields=source.fields) for choice in chosen.choose(source.names)
-    ]
+    columns = columns_of(source.names, chosen, fields=source.fields)
     if source.rows_total == 0:
         raise TableError("the table has no records")
     choice = None

@@ -7,7 +7,7 @@ Polars, PyArrow, ...); text files are in `text_files`.
 import csv
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -43,9 +43,6 @@ BATCH_ROWS = 2**17
 
 READAHEAD = 4
 """Batches of Feather files decoded ahead of the reader."""
-
-MAX_SHOWN_COLUMNS = 20
-"""Maximum number of columns in a message about two schemas."""
 
 CONVERSION_ERRORS = (TypeError, ValueError, OverflowError)
 """Exceptions of conversions to Arrow in addition to Arrow's own."""
@@ -219,17 +216,14 @@ class ColumnarSource:
             yield batch
 
     def _common_schema(self) -> pa.Schema:
-        first = None
+        schemas, columns = [], []
         for file in self._files:
             with read_errors(file, self._kind):
                 schema = self._fragment(file).physical_schema
-                first = schema if first is None else first
-                difference = _difference(first, schema)
-            if difference:
-                raise TableError(
-                    f"{file} does not have the columns of {self._files[0]}: {difference}"
-                )
-        return first
+                schemas.append(schema)
+                columns.append(dict(zip(schema.names, map(str, schema.types), strict=True)))
+            check_same_columns(file, columns[-1], self._files[0], columns[0])
+        return schemas[0]
 
     def _rows(self, file: Path) -> int:
         with read_errors(file, self._kind):
@@ -240,26 +234,17 @@ class ColumnarSource:
         return form.make_fragment(str(file.absolute()), filesystem=LocalFileSystem())
 
 
-def _difference(first: pa.Schema, other: pa.Schema) -> str:
-    """Describe the columns in which two schemas differ, by name or type; empty if they agree."""
-    there = dict(zip(first.names, map(str, first.types), strict=True))
-    here = dict(zip(other.names, map(str, other.types), strict=True))
-    shared = here.items() & there.items()
-    if len(shared) == len(here) == len(there):
-        return ""
-    only_here, only_there = (
-        {name: kind for name, kind in columns.items() if (name, kind) not in shared}
-        for columns in (here, there)
-    )
-    agreeing = f"; {len(shared)} of the columns are the same" if shared else ""
-    return f"here {_listed(only_here)}, there {_listed(only_there)}{agreeing}"
-
-
-def _listed(columns: dict[str, str]) -> str:
-    """Return columns with their types, at most `MAX_SHOWN_COLUMNS` of them."""
-    shown = [f"{name!r} {kind}" for name, kind in list(columns.items())[:MAX_SHOWN_COLUMNS]]
-    omitted = len(columns) - len(shown)
-    return ", ".join([*shown, *([f"{omitted} more"] if omitted else [])]) or "nothing more"
+def check_same_columns(
+    file: Path, columns: Mapping[str, str], first: Path, expected: Mapping[str, str]
+) -> None:
+    """Raise a TableError for the first column, by name or type, in which two files differ."""
+    for name in (*expected, *columns):
+        here, there = columns.get(name, "missing"), expected.get(name, "missing")
+        if here != there:
+            raise TableError(
+                f"{file} does not have the columns of {first}: {name!r} is {here} here and "
+                f"{there} there"
+            )
 
 
 def open_frame(data: Any) -> "FrameSource":

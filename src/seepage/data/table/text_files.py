@@ -15,6 +15,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ import pyarrow.csv as pa_csv
 
 from seepage.data.table.labels import field_key, is_number
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sources import SIGNATURES, TEXT, read_errors
+from seepage.data.table.sources import SIGNATURES, TEXT, check_same_columns, read_errors
 from seepage.errors import TableError
 
 DELIMITERS = "\t;|, "
@@ -157,13 +158,9 @@ class TextSource:
         self._files = [(file, self._find_layout(file)) for file in files]
         first, layout = self._files[0]
         self.names = layout.names
+        expected = dict.fromkeys(layout.names, "text")
         for file, other in self._files:
-            unshared = sorted(set(layout.names) ^ set(other.names))
-            if unshared:
-                verb = "lacks" if unshared[0] in layout.names else "also has"
-                raise TableError(
-                    f"{file} does not have the columns of {first}: it {verb} {unshared[0]!r}"
-                )
+            check_same_columns(file, dict.fromkeys(other.names, "text"), first, expected)
 
     def _find_layout(self, file: Path) -> TextLayout:
         """Return the layout of a file, from its first 256 kB, or more if the header is longer."""
@@ -222,8 +219,7 @@ class TextSource:
                 "read twice to bin them; give a file"
             )
         if layout.delimiter == " ":
-            plain = io.BufferedReader(stream, CHUNK)
-            stream = io.BufferedReader(_SingleBlanks(plain, self._options.skip_lines), CHUNK)
+            stream = single_blanks(io.BufferedReader(stream, CHUNK), self._options.skip_lines)
         return stream
 
     def _parse(
@@ -294,18 +290,37 @@ def open_text(file: Path, encoding: str = "utf-8") -> pa.NativeFile:
 
 def join(start: bytes, stream: io.BufferedReader) -> io.BufferedReader:
     """Return a stream of the bytes `start`, already read, followed by the rest of `stream`."""
-    return io.BufferedReader(_Joined(start, stream), CHUNK)
+    rest = iter(lambda: stream.read1(CHUNK), b"")
+    return io.BufferedReader(_Chunks(chain([start], rest), stream), CHUNK)
 
 
-class _FilteredStream(io.RawIOBase):
-    """A stream made from another one, which it closes when it is closed."""
+def single_blanks(stream: io.BufferedReader, skip_lines: int) -> io.BufferedReader:
+    """Return a stream with runs of blanks collapsed to one, and none at both ends of lines.
 
-    def __init__(self, stream: io.BufferedReader) -> None:
+    Quoted fields and skipped lines are unchanged.
+    """
+    return io.BufferedReader(_Chunks(_single_blank_chunks(stream, skip_lines), stream), CHUNK)
+
+
+class _Chunks(io.RawIOBase):
+    """A stream of chunks made from another stream, which it closes when it is closed."""
+
+    def __init__(self, chunks: Iterator[bytes], stream: io.BufferedReader) -> None:
+        self._chunks = chunks
         self._stream = stream
+        self._ready = memoryview(b"")
 
     def readable(self) -> bool:
         """Return True: this is a stream to read from."""
         return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer and return the number of bytes, 0 at the end."""
+        if not self._ready:
+            self._ready = memoryview(next(filter(None, self._chunks), b""))
+        part, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
 
     def close(self) -> None:
         """Close both streams."""
@@ -313,44 +328,19 @@ class _FilteredStream(io.RawIOBase):
         super().close()
 
 
-class _Joined(_FilteredStream):
-    def __init__(self, start: bytes, stream: io.BufferedReader) -> None:
-        super().__init__(stream)
-        self._start = io.BytesIO(start)
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer and return the number of bytes, 0 at the end."""
-        return self._start.readinto(buffer) or self._stream.readinto1(buffer)
-
-
-class _SingleBlanks(_FilteredStream):
-    """A stream with runs of blanks collapsed to one, and blanks at both ends of lines removed.
-
-    Quoted fields and skipped lines are unchanged.
-    """
-
-    def __init__(self, stream: io.BufferedReader, skip_lines: int) -> None:
-        super().__init__(stream)
-        self._ready = b"".join(stream.readline() for _ in range(skip_lines))
-        start = b"" if skip_lines else stream.read(len(codecs.BOM_UTF8))
-        self._cut_line = start.removeprefix(codecs.BOM_UTF8)
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer and return the number of bytes, 0 at the end."""
-        while not self._ready:
-            chunk = self._stream.read(CHUNK)
-            parts = _by_quotes(self._cut_line + chunk)
-            self._cut_line = _cut_off_last_line(parts) if chunk else b""
-            self._ready = _single_blanks(parts)
-            if not chunk:
-                break
-            if len(self._cut_line) > MAX_RECORD_BYTES:
-                raise csv.Error(
-                    f"a record has more than {MAX_RECORD_BYTES:,} bytes; is a quote not closed?"
-                )
-        part, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)
+def _single_blank_chunks(stream: io.BufferedReader, skip_lines: int) -> Iterator[bytes]:
+    yield b"".join(stream.readline() for _ in range(skip_lines))
+    start = b"" if skip_lines else stream.read(len(codecs.BOM_UTF8))
+    cut_line = start.removeprefix(codecs.BOM_UTF8)
+    while chunk := stream.read(CHUNK):
+        parts = _by_quotes(cut_line + chunk)
+        cut_line = _cut_off_last_line(parts)
+        yield _single_blanks(parts)
+        if len(cut_line) > MAX_RECORD_BYTES:
+            raise csv.Error(
+                f"a record has more than {MAX_RECORD_BYTES:,} bytes; is a quote not closed?"
+            )
+    yield _single_blanks(_by_quotes(cut_line))
 
 
 def _by_quotes(text: bytes) -> list[bytes]:

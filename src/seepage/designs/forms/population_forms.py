@@ -101,7 +101,6 @@ class PopulationForms:
                 counter.people,
                 counter.starts,
                 [table.attributes[axis] for axis in unknown],
-                table.sizes[unknown].tolist(),
                 budgets,
                 c,
                 rounds,

@@ -109,7 +109,7 @@ class ShapedMechanism(MatrixMechanism, Result):
             key = (limit.kind, limit.name)
             realised = self._certified.get(limit.name) if limit.kind == "target" else None
             if realised is None:
-                realised = log_above(realised_ratio(self._chances, limit))
+                realised = log_above(realised_ratio(self.thresholds, limit))
             _, largest = promises.get(key, (limit.limit, 0.0))
             promises[key] = (limit.limit, max(largest, realised))
         return promises
@@ -124,7 +124,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         """Largest change of a report's log-likelihood when one answer changes, by attribute."""
         changes = dict.fromkeys(self.sources, 0.0)
         for limit in answer_limits(self.sources, self.sizes, [0.0] * len(self.sizes)):
-            realised = log_above(realised_ratio(self._chances, limit))
+            realised = log_above(realised_ratio(self.thresholds, limit))
             changes[limit.name] = max(changes[limit.name], realised)
         return changes
 

@@ -10,7 +10,7 @@ from seepage.charts.scatter import agreement_chart
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 from seepage.leakage.matrix import leakage_matrix
-from seepage.study.reproduction.findings import Finding, PaperItem
+from seepage.study.reproduction.findings import Finding, Row
 from seepage.study.reproduction.paper_data import (
     MECHANISMS,
     SEED,
@@ -34,40 +34,70 @@ RICH = ("RAPPOR", "OUE", "BLH", "OLH", "SHE")
 """Mechanisms whose report holds more than the inferred value: bits, hashes, noisy histograms."""
 
 
-def beyond(data: Data, paper: PaperItem) -> Finding:
-    """Return totals, whole reports and relaxations, computed as in the paper and by us."""
-    rows: list[dict[str, Any]] = []
-    comparisons = [paper.claim("coins", _coins())]
+def beyond(data: Data, found: Finding) -> None:
+    """Find totals, whole reports and relaxations, computed as in the paper and by us."""
+    found.claim("coins", _coins())
     if data.at_hand("celeba"):
         totals, witnesses = _exact_totals(data.celeba), _witnesses(data.celeba)
         excess = [row["ours"] - row["paper_way"] for row in totals]
         largest = max(witnesses, key=lambda row: float(row["ours"]))
-        refuted = sum(row["ours"] > row["paper_way"] for row in witnesses)
-        comparisons += [
-            paper.claim("exceeded", sum(gap > 0 for gap in excess), targets=len(totals)),
-            paper.claim("excess", max(excess)),
-            paper.claim("witness", largest["ours"], target=largest["name"]),
-            paper.claim("found", refuted),
-        ]
-        rows += totals + witnesses
+        found.claim("exceeded", sum(gap > 0 for gap in excess), targets=len(totals))
+        found.claim("excess", max(excess))
+        found.claim("witness", largest["ours"], target=largest["name"])
+        found.claim("found", sum(row["ours"] > row["paper_way"] for row in witnesses))
+        found.rows += totals + witnesses
+        found.charts["a"] = _agreement(
+            sorted(totals, key=lambda row: float(row["epsilon"])),
+            "(a) CelebA: 60 random sets of 10 attributes",
+            "target",
+            "Budget plus sum of leakages (nats)",
+            "Exact total (nats)",
+        )
     else:
-        comparisons += paper.not_compared_on(["CelebA"])
+        found.not_compared_on(["CelebA"])
     reports, relaxations = _whole_reports(data), _relaxations(data)
     whole = {row["name"]: row["ours"] for row in reports}
     ratios = [row["ours"] / row["paper_way"] for row in relaxations if row["paper_way"] > 0]
-    comparisons += [
-        paper.claim("rich", min(whole[name] for name in RICH)),
-        paper.claim("GRR", whole["GRR"]),
-        paper.claim("EXP", whole["EXP"]),
-        paper.claim("median", float(np.median(ratios))),
-        paper.claim("least", min(ratios)),
-        paper.claim("largest", max(ratios)),
+    found.claim("rich", min(whole[name] for name in RICH))
+    found.claim("GRR", whole["GRR"])
+    found.claim("EXP", whole["EXP"])
+    found.claim("median", float(np.median(ratios)))
+    found.claim("least", min(ratios))
+    found.claim("largest", max(ratios))
+    found.rows += reports + relaxations
+    panel = "(b) Adult, epsilon 1: normalised TCPL (1 = Algorithm 2)"
+    bars = [
+        {"panel": panel, "group": row["name"], "series": label, "value": row[key]}
+        for row in reports
+        for key, label in {"paper_way": "guessed value", "ours": "whole report"}.items()
     ]
-    rows += reports + relaxations
-    return Finding(rows, comparisons, _charts(rows))
+    found.charts["b"] = bar_panels(bars, "Normalised TCPL", width=520)
+    found.charts["c"] = _agreement(
+        relaxations,
+        "(c) Adult, epsilon 1: relaxation of each ordered pair",
+        "pair",
+        "The paper's f* / delta",
+        "Certified delta' / delta",
+    )
 
 
-def _row(part: str, name: str, epsilon: float, paper_way: float, ours: float) -> dict[str, Any]:
+def _agreement(rows: list[Row], panel: str, kind: str, x_title: str, y_title: str) -> Any:
+    """Return the chart of our values against those of the paper's way."""
+    points = [
+        {
+            "panel": panel,
+            "series": kind if kind == "pair" else f"epsilon {row['epsilon']:g}",
+            "kind": kind,
+            "label": row["name"],
+            "x": row["paper_way"],
+            "y": row["ours"],
+        }
+        for row in rows
+    ]
+    return agreement_chart(points, x_title, y_title, log=False)
+
+
+def _row(part: str, name: str, epsilon: float, paper_way: float, ours: float) -> Row:
     row = {"part": part, "name": name, "epsilon": epsilon}
     return {**row, "paper_way": float(paper_way), "ours": float(ours)}
 
@@ -80,7 +110,7 @@ def _coins() -> float:
     return exact["differ"] - summed["differ"]
 
 
-def _exact_totals(people: Records) -> list[dict[str, Any]]:
+def _exact_totals(people: Records) -> list[Row]:
     """Return the sum of leakages and the exact total of every target in random sets."""
     rng = np.random.default_rng(SEED)
     rows = []
@@ -95,7 +125,7 @@ def _exact_totals(people: Records) -> list[dict[str, Any]]:
     return rows
 
 
-def _witnesses(people: Records) -> list[dict[str, Any]]:
+def _witnesses(people: Records) -> list[Row]:
     """Return the sum of leakages and the witness, for every attribute of CelebA."""
     summed = total_leakage(people.pairs(), BUDGET, mechanism="grr", guarantee="independent")
     witness = total_leakage(people, BUDGET, mechanism="grr", guarantee="witness", seed=SEED)
@@ -104,7 +134,7 @@ def _witnesses(people: Records) -> list[dict[str, Any]]:
     ]
 
 
-def _whole_reports(data: Data) -> list[dict[str, Any]]:
+def _whole_reports(data: Data) -> list[Row]:
     """Return the normalised TCPL of each mechanism on Adult: inferred value, whole report."""
     pairs = data.pairs("adult")
     bound = leakage_matrix(pairs, 1.0).tcpl
@@ -120,7 +150,7 @@ def _whole_reports(data: Data) -> list[dict[str, Any]]:
     ]
 
 
-def _relaxations(data: Data) -> list[dict[str, Any]]:
+def _relaxations(data: Data) -> list[Row]:
     """Return f* / delta of the paper and the certified delta' / delta, for all pairs of Adult."""
     pairs = data.pairs("adult")
     matrix = leakage_matrix(pairs, 1.0, delta=DELTA)
@@ -130,49 +160,3 @@ def _relaxations(data: Data) -> list[dict[str, Any]]:
         ratios = leakage.paper_relaxation / DELTA, leakage.relaxation / DELTA
         rows.append(_row("relaxation", f"{source} → {target}", 1.0, *ratios))
     return rows
-
-
-def _charts(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    parts: dict[str, list[dict[str, Any]]] = {}
-    for row in sorted(rows, key=lambda row: float(row["epsilon"])):
-        parts.setdefault(row["part"], []).append(row)
-    charts = {}
-    if "exact total" in parts:
-        charts["a"] = agreement_chart(
-            [
-                _point("(a) CelebA: 60 random sets of 10 attributes", "target", row)
-                for row in parts["exact total"]
-            ],
-            "Budget plus sum of leakages (nats)",
-            "Exact total (nats)",
-            log=False,
-        )
-    panel = "(b) Adult, epsilon 1: normalised TCPL (1 = Algorithm 2)"
-    views = {"paper_way": "guessed value", "ours": "whole report"}
-    bars = [
-        {"panel": panel, "group": row["name"], "series": label, "value": row[key]}
-        for row in parts["whole report"]
-        for key, label in views.items()
-    ]
-    charts["b"] = bar_panels(bars, "Normalised TCPL", width=520)
-    charts["c"] = agreement_chart(
-        [
-            _point("(c) Adult, epsilon 1: relaxation of each ordered pair", "pair", row, "pair")
-            for row in parts["relaxation"]
-        ],
-        "The paper's f* / delta",
-        "Certified delta' / delta",
-        log=False,
-    )
-    return charts
-
-
-def _point(panel: str, kind: str, row: dict[str, Any], series: str = "") -> dict[str, Any]:
-    return {
-        "panel": panel,
-        "series": series or f"epsilon {row['epsilon']:g}",
-        "kind": kind,
-        "label": row["name"],
-        "x": row["paper_way"],
-        "y": row["ours"],
-    }

@@ -3,7 +3,7 @@
 Table I compares them with the exact leakage of the inferred value, Table II with the bound.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from seepage.charts.scatter import agreement_chart
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import GRR, Mechanism
-from seepage.study.reproduction.findings import Claim, Comparison, Finding, PaperItem
+from seepage.study.reproduction.findings import Claim, Comparison, Finding, Row
 from seepage.study.reproduction.paper_data import MECHANISMS, NEAR_ADULT, STAND_INS, Data, plug_in
 
 EPSILONS = (1.0, 3.0)
@@ -80,7 +80,7 @@ class TableReading(NamedTuple):
         theory: Floats,
         printed: float | None = None,
         mechanism: Any = None,
-    ) -> dict[str, Any]:
+    ) -> Row:
         """Return a row of the table: NMSE of the estimates from a theory, and the printed error.
 
         `mechanism` replaces the mechanism of this name, for example by one with another set size.
@@ -141,56 +141,54 @@ def nmse(estimates: Floats, theory: Floats) -> tuple[float, int]:
     return float(error), int((off_diagonal & ~finite).sum())
 
 
-def library_subset_selection(pairs: PairCounts, epsilon: float) -> Mapping[str, Mechanism]:
+def library_subset_selection(pairs: PairCounts, epsilon: float) -> tuple[Mechanism, ...]:
     """Return, for each attribute, the GRR with the leakage of the value inferred from SS.
 
     The set size omega is that of the paper's library: k / (e^eps + 1) rounded to the nearest
     integer, where the paper's text rounds down.  The inferred value is right with probability
     a = p / omega, as that of GRR with contrast ln a (k - 1) / (1 - a).
     """
-    equivalent: dict[str, Mechanism] = {}
-    for attribute in pairs.domain:
-        k = attribute.size
+    equivalent = []
+    for k in pairs.domain.sizes:
         omega = max(1, int(np.rint(k / (np.exp(epsilon) + 1))))
         p = omega * np.exp(epsilon) / (omega * np.exp(epsilon) + k - omega)
         a = p / omega
         contrast = float(np.log(a * (k - 1) / (1 - a))) if k > 1 else 0.0
-        equivalent[attribute.name] = GRR(k, max(contrast, 0.0))
-    return equivalent
+        equivalent.append(GRR(k, max(contrast, 0.0)))
+    return tuple(equivalent)
 
 
-def table1(data: Data, paper: PaperItem) -> Finding:
-    """Return Table I: estimates against the exact leakage of the inferred value."""
+def table1(data: Data, found: Finding) -> None:
+    """Find Table I: estimates against the exact leakage of the inferred value."""
     cells = [(name, epsilon) for name in ("grr", "exp") for epsilon in EPSILONS]
-    rows: list[dict[str, Any]] = []
-    comparisons: list[Comparison] = []
     for reading in table_readings(data) + variants(data):
-        reading_rows = []
+        rows = []
         for column, (name, epsilon) in enumerate(cells):
             theory = leakage_matrix(reading.pairs, epsilon, mechanism=name, view="inferred").values
-            printed = paper.table[reading.paper][column] if reading.paper else None
-            reading_rows.append(reading.row(name, epsilon, theory, printed))
-        comparisons += _compare_table1(paper, reading.label, reading_rows)
-        rows += reading_rows
-    comparisons += paper.not_compared_on(
-        label for label in paper.table if label not in _present(rows)
-    )
-    return Finding(rows, comparisons, {"": _error_chart(rows)})
+            printed = found.paper.table[reading.paper][column] if reading.paper else None
+            rows.append(reading.row(name, epsilon, theory, printed))
+        _compare_table1(found, reading.label, rows)
+        found.rows += rows
+    present = _present(found.rows)
+    found.not_compared_on(label for label in found.paper.table if label not in present)
+    found.charts[""] = _error_chart(found.rows)
 
 
-def _compare_table1(paper: PaperItem, label: str, rows: list[dict[str, Any]]) -> list[Comparison]:
+def _compare_table1(found: Finding, label: str, rows: list[Row]) -> None:
     if label == MERGED:
-        return [_compare_cell(row) for row in rows]
+        found.comparisons += [_compare_cell(row) for row in rows]
+        return
     largest, explained = max(row["nmse"] for row in rows), label in EXPLAINED
     if rows[0]["paper"] is None:
-        return [paper.claim("stand_in", largest, label=label)]
-    cells = [_compare_cell(row, factor=3, explained=explained) for row in rows]
-    return [*cells, paper.claim("explained" if explained else "largest", largest, label=label)]
+        found.claim("stand_in", largest, label=label)
+        return
+    found.comparisons += [_compare_cell(row, factor=3, explained=explained) for row in rows]
+    found.claim("explained" if explained else "largest", largest, label=label)
 
 
-def table2(data: Data, paper: PaperItem) -> Finding:
-    """Return Table II: estimates of eight mechanisms against the bound."""
-    rows: list[dict[str, Any]] = []
+def table2(data: Data, found: Finding) -> None:
+    """Find Table II: estimates of eight mechanisms against the bound."""
+    table = found.paper.table
     for reading in table_readings(data):
         for epsilon in EPSILONS:
             bound = leakage_matrix(reading.pairs, epsilon).values
@@ -199,34 +197,33 @@ def table2(data: Data, paper: PaperItem) -> Finding:
                 if name == "ss" and reading.paper and "documented" not in reading.label:
                     mechanism = library_subset_selection(reading.pairs, epsilon)
                 exact = leakage_matrix(reading.pairs, epsilon, mechanism=mechanism, view="inferred")
-                printed = (
-                    paper.table[f"{reading.paper}, {epsilon:g}"][column] if reading.paper else None
-                )
+                printed = table[f"{reading.paper}, {epsilon:g}"][column] if reading.paper else None
                 row = reading.row(name, epsilon, bound, printed, mechanism)
                 row["nmse_closed_form"] = nmse(exact.values, bound)[0]
-                rows.append({key: row[key] for key in COLUMNS_TWO})
-    labels = dict.fromkeys(row.partition(",")[0] for row in paper.table)
-    missing = paper.not_compared_on(label for label in labels if label not in _present(rows))
-    return Finding(rows, [*map(_compare_table2, rows), *missing], {"": _error_chart(rows)})
+                found.rows.append({key: row[key] for key in COLUMNS_TWO})
+    found.comparisons += map(_compare_table2, found.rows)
+    present, labels = _present(found.rows), dict.fromkeys(row.partition(",")[0] for row in table)
+    found.not_compared_on(label for label in labels if label not in present)
+    found.charts[""] = _error_chart(found.rows)
 
 
-def _compare_table2(row: dict[str, Any]) -> Comparison:
+def _compare_table2(row: Row) -> Comparison:
     is_noise = row["paper"] is not None and row["paper"] < SMALL
     tolerance = {"factor": 3.0} if is_noise else {"within": 0.15}
     return _compare_cell(row, **tolerance, explained="documented" in row["data"])
 
 
-def _compare_cell(row: dict[str, Any], **tolerance: Any) -> Comparison:
+def _compare_cell(row: Row, **tolerance: Any) -> Comparison:
     """Return our error compared with the printed one, if there is one."""
     what = f"{row['data']}: {row['mechanism']}, epsilon {row['epsilon']}"
     return Claim(what, printed=row["paper"], group=row["data"], **tolerance).compare(row["nmse"])
 
 
-def _present(rows: list[dict[str, Any]]) -> set[str]:
+def _present(rows: list[Row]) -> set[str]:
     return {row["data"].partition(",")[0] for row in rows}
 
 
-def _error_chart(rows: list[dict[str, Any]]) -> Any:
+def _error_chart(rows: list[Row]) -> Any:
     """Return the chart of our errors against printed ones: near readings, documented columns."""
     points = [
         {

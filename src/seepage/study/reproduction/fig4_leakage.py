@@ -1,7 +1,6 @@
 """Fig. 4: leakage by mechanism (a), by budget (b), of all pairs of CVD (c), histograms (d)."""
 
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from seepage.charts.panels import bar_panels, curve_panels, histogram_panels
 from seepage.data.records import Records
 from seepage.leakage.bound import leakage_curve
 from seepage.leakage.matrix import leakage_matrix
-from seepage.study.reproduction.findings import Comparison, Finding, PaperItem
+from seepage.study.reproduction.findings import Finding, Row
 from seepage.study.reproduction.paper_data import (
     MECHANISMS,
     SEED,
@@ -28,16 +27,15 @@ SOURCES = ("occupation", "education", "income")
 SURROGATES = 999
 
 
-def fig4a(data: Data, paper: PaperItem) -> Finding:
-    """Return Fig. 4 a: the leakages by mechanism and source."""
+def fig4a(data: Data, found: Finding) -> None:
+    """Find Fig. 4 a: the leakages by mechanism and source."""
     pairs = data.pairs("adult")
     chosen = [("sex", source) for source in SOURCES]
-    rows: list[dict[str, Any]] = []
     for name in FIG4A_MECHANISMS:
         estimates = estimated(pairs, name, 1.0, pairs=chosen, surrogates=SURROGATES)
         inferred = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred")
         report = leakage_matrix(pairs, 1.0, mechanism=name)
-        rows += [
+        found.rows += [
             {
                 "mechanism": MECHANISMS[name],
                 "source": source,
@@ -52,6 +50,7 @@ def fig4a(data: Data, paper: PaperItem) -> Finding:
             }
             for target, source in chosen
         ]
+    _compare_fig4a(found)
     panels = {
         "The guessed value (the paper)": ("statistical", "inferred_value"),
         "The whole report": ("whole_report", None),
@@ -60,42 +59,35 @@ def fig4a(data: Data, paper: PaperItem) -> Finding:
         {"panel": panel, "group": row["source"], "series": row["mechanism"], "value": row[bar],
          "mark": line and row[line]}
         for panel, (bar, line) in panels.items()
-        for row in rows
+        for row in found.rows
     ]  # fmt: skip
-    chart = bar_panels(
+    found.charts[""] = bar_panels(
         bars,
         "Leakage about sex (nats)",
         mark="closed form",
         colour_title="Mechanism",
         x_title="Source",
     )
-    return Finding(rows, _compare_fig4a(paper, rows), {"": chart})
 
 
-def _compare_fig4a(paper: PaperItem, rows: list[dict[str, Any]]) -> list[Comparison]:
+def _compare_fig4a(found: Finding) -> None:
+    rows = found.rows
     inferred = {(row["mechanism"], row["source"]): row["inferred_value"] for row in rows}
     whole = {(row["mechanism"], row["source"]): row["whole_report"] for row in rows}
     names = [MECHANISMS[name] for name in FIG4A_MECHANISMS]
     mean = {name: sum(inferred[name, source] for source in SOURCES) / 3 for name in names}
     largest = {s: max(inferred[name, s] for name in names[1:]) for s in SOURCES}
     smallest = {name: min(inferred[name, s] for s in SOURCES) for name in names}
+    ratios = [inferred[name, "occupation"] / inferred[name, "education"] for name in names]
+    p_value = max(row["p_value"] for row in rows)
     gaps = [abs(row["statistical"] - row["inferred_value"]) for row in rows]
-    return [
-        paper.claim("grr", min(inferred["GRR", s] / largest[s] for s in SOURCES)),
-        paper.claim(
-            "occupation", min(inferred[n, "occupation"] / inferred[n, "education"] for n in names)
-        ),
-        paper.claim("education", sum(inferred[n, "education"] == smallest[n] for n in names)),
-        paper.claim("mean", max(mean["RAPPOR"], mean["EXP"]) / min(mean["OLH"], mean["OUE"])),
-        paper.claim(
-            "p_value",
-            max(row["p_value"] for row in rows),
-            estimates=len(rows),
-            surrogates=SURROGATES,
-        ),
-        paper.claim("gap", max(gaps)),
-        paper.claim("whole", whole["OUE", "occupation"] / whole["GRR", "occupation"]),
-    ]
+    found.claim("grr", min(inferred["GRR", s] / largest[s] for s in SOURCES))
+    found.claim("occupation", min(ratios))
+    found.claim("education", sum(inferred[n, "education"] == smallest[n] for n in names))
+    found.claim("mean", max(mean["RAPPOR"], mean["EXP"]) / min(mean["OLH"], mean["OUE"]))
+    found.claim("p_value", p_value, estimates=len(rows), surrogates=SURROGATES)
+    found.claim("gap", max(gaps))
+    found.claim("whole", whole["OUE", "occupation"] / whole["GRR", "occupation"])
 
 
 # (b) Beard, necklace and smile about sex in CelebA, over budgets --------------------------------
@@ -104,14 +96,24 @@ FACES = {"No_Beard": "Beard", "Wearing_Necklace": "Necklace", "Smiling": "Smilin
 EPSILONS = np.arange(0.5, 8.01, 0.5).tolist()
 
 
-def fig4b(data: Data, paper: PaperItem) -> Finding:
-    """Return Fig. 4 b: leakages by budget, the exact total and the paper's sum."""
+def fig4b(data: Data, found: Finding) -> None:
+    """Find Fig. 4 b: leakages by budget, the exact total and the paper's sum."""
     people = data.celeba.select(["Male", *FACES])
-    rows = [_budget_row(people, epsilon) for epsilon in EPSILONS]
+    rows = found.rows
+    rows += [_budget_row(people, epsilon) for epsilon in EPSILONS]
+    necklace = leakage_curve(people.pairs().channel("Male", "Wearing_Necklace"), [6.0])
+    shares = [row[label] / row["epsilon"] for row in rows for label in FACES.values()]
+    found.claim("level", necklace.saturation)
+    found.claim("stable", float(necklace.values[0]) / necklace.saturation)
+    found.claim("beard", rows[-1]["Beard"] / rows[-1]["Necklace"])
+    found.claim("necklace", rows[-1]["Necklace"] / rows[-1]["Smiling"])
+    found.claim("budget", max(shares))
+    found.claim("sum", min(row["total_sum"] - row["total_exact"] for row in rows))
+    found.claim("tight", max(row["total_sum"] / row["total_exact"] for row in rows))
     series = {label: f"{label} → Male" for label in FACES.values()}
     series |= {"total_exact": "Total of Male, exact", "total_sum": "Total of Male, sum (assumed)"}
     axis = {"panel": "CelebA, GRR", "axis": "Leakage about Male (nats)"}
-    chart = curve_panels(
+    found.charts[""] = curve_panels(
         [
             {**axis, "series": label, "x": row["epsilon"], "y": row[key]}
             for key, label in series.items()
@@ -122,15 +124,14 @@ def fig4b(data: Data, paper: PaperItem) -> Finding:
         dashed={series["total_sum"]: 1},
         diagonal="leakage = epsilon",
     )
-    return Finding(rows, _compare_fig4b(paper, people, rows), {"": chart})
 
 
-def _budget_row(people: Records, epsilon: float) -> dict[str, Any]:
+def _budget_row(people: Records, epsilon: float) -> Row:
     pairs = people.pairs()
     matrix = leakage_matrix(pairs, epsilon, mechanism="grr")
     estimates = estimated(pairs, "grr", epsilon, target="Male")
     joint = estimated(people, "grr", epsilon, target="Male", sources=list(FACES)).only
-    row: dict[str, Any] = {"epsilon": epsilon}
+    row: Row = {"epsilon": epsilon}
     for source, label in FACES.items():
         row[label] = matrix["Male", source].value
         row[f"{label}_statistical"] = estimates["Male", source].plug_in
@@ -138,23 +139,6 @@ def _budget_row(people: Records, epsilon: float) -> dict[str, Any]:
     row |= {"total_exact": exact["Male"], "total_sum": summed["Male"]}
     row["total_statistical"] = epsilon + joint.plug_in
     return row
-
-
-def _compare_fig4b(
-    paper: PaperItem, people: Records, rows: list[dict[str, Any]]
-) -> list[Comparison]:
-    necklace = leakage_curve(people.pairs().channel("Male", "Wearing_Necklace"), [6.0])
-    last = rows[-1]
-    shares = [row[label] / row["epsilon"] for row in rows for label in FACES.values()]
-    return [
-        paper.claim("level", necklace.saturation),
-        paper.claim("stable", float(necklace.values[0]) / necklace.saturation),
-        paper.claim("beard", last["Beard"] / last["Necklace"]),
-        paper.claim("necklace", last["Necklace"] / last["Smiling"]),
-        paper.claim("budget", max(shares)),
-        paper.claim("sum", min(row["total_sum"] - row["total_exact"] for row in rows)),
-        paper.claim("tight", max(row["total_sum"] / row["total_exact"] for row in rows)),
-    ]
 
 
 # (c) Heat map of CVD, and (d) histograms of the leakages in every dataset -----------------------
@@ -167,12 +151,12 @@ DIRECTIONS = {"to_cholesterol": ("cholesterol", "cardio"), "to_cardio": ("cardio
 """(target, source) of the two leakages that the paper prints."""
 
 
-def fig4c(data: Data, paper: PaperItem) -> Finding:
-    """Return Fig. 4 c: the leakage matrix of CVD, exact and estimated."""
+def fig4c(data: Data, found: Finding) -> None:
+    """Find Fig. 4 c: the leakage matrix of CVD, exact and estimated."""
     pairs = data.pairs("cardio")
     matrix, names = leakage_matrix(pairs, 1.0, mechanism="grr"), pairs.domain.names
     estimates = plug_in(pairs, "grr", 1.0)
-    rows: list[dict[str, Any]] = [
+    found.rows += [
         {"target": target, "source": source, "exact": float(matrix.values[i, j]),
          "statistical": float(estimates[i, j])}
         for (i, target), (j, source) in permutations(enumerate(names), 2)
@@ -181,43 +165,36 @@ def fig4c(data: Data, paper: PaperItem) -> Finding:
         estimated(pairs, "grr", 1.0, pairs=DIRECTIONS.values(), seed=SEED + number, threads=1)
         for number in range(SIMULATIONS)
     ]
-    comparisons = []
     for name, (target, source) in DIRECTIONS.items():
         simulated = [estimates[target, source].plug_in for estimates in simulations]
-        printed = paper.claims[name].printed or 0.0
+        printed = found.paper.claims[name].printed or 0.0
         distance = float(abs(printed - np.mean(simulated)) / np.std(simulated, ddof=1))
         words = {"target": target, "source": source, "printed": printed}
-        comparisons += [
-            paper.claim(name, matrix[target, source].value),
-            paper.claim("distance", distance, simulations=SIMULATIONS, **words),
-        ]
+        found.claim(name, matrix[target, source].value)
+        found.claim("distance", distance, simulations=SIMULATIONS, **words)
     to_cholesterol, to_cardio = (matrix[pair].value for pair in DIRECTIONS.values())
-    small = float((ordered_pairs(matrix.values) < CLOSE_TO_ZERO).mean())
-    asymmetry = to_cholesterol / to_cardio
-    comparisons += [paper.claim("small", small), paper.claim("asymmetry", asymmetry)]
-    return Finding(rows, comparisons, {"": matrix.chart()})
+    found.claim("small", float((ordered_pairs(matrix.values) < CLOSE_TO_ZERO).mean()))
+    found.claim("asymmetry", to_cholesterol / to_cardio)
+    found.charts[""] = matrix.chart()
 
 
-def fig4d(data: Data, paper: PaperItem) -> Finding:
-    """Return Fig. 4 d: the histogram of the leakages in every dataset present."""
+def fig4d(data: Data, found: Finding) -> None:
+    """Find Fig. 4 d: the histogram of the leakages in every dataset present."""
     edges = np.linspace(0, 1, 21)
-    rows: list[dict[str, Any]] = []
-    comparisons: list[Comparison] = []
     for label, pairs in data.every_table().items():
         values = ordered_pairs(leakage_matrix(pairs, 1.0, mechanism="grr").values)
         counts = np.histogram(np.minimum(values, 1.0), edges)[0]
-        rows += [
+        found.rows += [
             {"data": label, "from": round(float(low), 2), "to": round(float(low) + 0.05, 2),
              "pairs": int(count), "share": count / len(values)}
             for low, count in zip(edges, counts, strict=False)
         ]  # fmt: skip
         share = float((values < CLOSE_TO_ZERO).mean())
         kind = "stand_in" if is_stand_in(label) else "small"
-        comparisons.append(paper.claim(kind, share, label=label, pairs=len(values)))
-    comparisons += paper.not_compared_on(data.absent_labels())
+        found.claim(kind, share, label=label, pairs=len(values))
+    found.not_compared_on(data.absent_labels())
     bars = [
         {"series": row["data"], "low": row["from"], "high": row["to"], "share": row["share"]}
-        for row in rows
+        for row in found.rows
     ]
-    chart = histogram_panels(bars, "Leakage (nats)", "Share of pairs")
-    return Finding(rows, comparisons, {"": chart})
+    found.charts[""] = histogram_panels(bars, "Leakage (nats)", "Share of pairs")

@@ -11,7 +11,7 @@ from seepage.data.pairs import PairCounts
 from seepage.leakage.bound import leakage_bound
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.correlation import correlation_matrix
-from seepage.study.reproduction.findings import Claim, Comparison, Finding, PaperItem
+from seepage.study.reproduction.findings import Claim, Comparison, Finding, Row
 from seepage.study.reproduction.paper_data import (
     ALL,
     SEED,
@@ -29,23 +29,19 @@ MIN_PAIRS = 5
 """Minimum number of pairs of a bin whose range counts as spread."""
 
 
-def fig5(data: Data, paper: PaperItem) -> Finding:
-    """Return Fig. 5: mean and spread of the leakage in bins of NMI and |PCC|."""
+def fig5(data: Data, found: Finding) -> None:
+    """Find Fig. 5: mean and spread of the leakage in bins of NMI and |PCC|."""
     from scipy.stats import spearmanr
 
     measures = _measures(data)
-    rows: list[dict[str, Any]] = []
-    comparisons: list[Comparison] = []
     for metric, title in TITLES.items():
         bins = _bins(title, measures[metric], measures["leakage"])
         rank = float(spearmanr(measures[metric], measures["leakage"]).statistic)
         ranges = [row["most"] - row["least"] for row in bins if row["pairs"] >= MIN_PAIRS]
-        comparisons += [
-            paper.claim("rank", rank, measure=title),
-            paper.claim(f"range_{metric}", max(ranges)),
-        ]
-        rows += bins
-    comparisons += paper.not_compared_on(data.absent_labels())
+        found.claim("rank", rank, measure=title)
+        found.claim(f"range_{metric}", max(ranges))
+        found.rows += bins
+    found.not_compared_on(data.absent_labels())
     points = [
         {
             "panel": f"{row['metric']} against leakage",
@@ -55,10 +51,9 @@ def fig5(data: Data, paper: PaperItem) -> Finding:
             "high": min(row["mean"] + row["standard_deviation"], row["most"]),
             **{name: row[name] for name in ("mean", "least", "most", "pairs")},
         }
-        for row in rows
+        for row in found.rows
     ]
-    chart = spread_panels(points, "Leakage (nats), GRR, epsilon 1")
-    return Finding(rows, comparisons, {"": chart})
+    found.charts[""] = spread_panels(points, "Leakage (nats), GRR, epsilon 1")
 
 
 def _measures(data: Data) -> dict[str, Floats]:
@@ -72,7 +67,7 @@ def _measures(data: Data) -> dict[str, Floats]:
     return {name: np.concatenate([*map(ordered_pairs, m)]) for name, m in matrices.items()}
 
 
-def _bins(title: str, values: Floats, leakages: Floats) -> list[dict[str, Any]]:
+def _bins(title: str, values: Floats, leakages: Floats) -> list[Row]:
     """Return a row per bin of the measure: number of pairs, mean, deviation, range of leakages."""
     indices = np.minimum((values / BIN_WIDTH).astype(np.int64), round(1 / BIN_WIDTH) - 1)
     bins = {index: leakages[indices == index] for index in np.unique(indices).tolist()}
@@ -108,26 +103,23 @@ OBSERVED = {
 }
 
 
-def observations(data: Data, paper: PaperItem) -> Finding:
-    """Return the quantities of the observations OB1 to OB3, for every dataset."""
-    rows: list[dict[str, Any]] = [
-        {"data": label, **_observed(pairs)} for label, pairs in data.every_table().items()
-    ]
-    comparisons = []
-    for row in rows:
-        label, stand_in = row["data"], is_stand_in(row["data"])
-        keys = OBSERVED if stand_in else (*OBSERVED, "misordered_share")
-        prefix = "stand_in_" if stand_in else ""
-        comparisons += [paper.claim(prefix + key, row[key], label=label) for key in keys]
-    comparisons += paper.not_compared_on(data.absent_labels())
+def observations(data: Data, found: Finding) -> None:
+    """Find the quantities of the observations OB1 to OB3, for every dataset."""
+    for label, pairs in data.every_table().items():
+        row: Row = {"data": label, **_observed(pairs)}
+        found.rows.append(row)
+        keys = OBSERVED if is_stand_in(label) else (*OBSERVED, "misordered_share")
+        prefix = "stand_in_" if is_stand_in(label) else ""
+        for key in keys:
+            found.claim(prefix + key, row[key], label=label)
+    found.not_compared_on(data.absent_labels())
     panel = "Share of pairs, or of the budget"
     bars = [
         {"panel": panel, "group": title, "series": row["data"], "value": row[key]}
         for key, title in OBSERVED.items()
-        for row in rows
+        for row in found.rows
     ]
-    chart = bar_panels(bars, "Share", colour_title="Data", width=660)
-    return Finding(rows, comparisons, {"": chart})
+    found.charts[""] = bar_panels(bars, "Share", colour_title="Data", width=660)
 
 
 def _observed(pairs: PairCounts) -> dict[str, float]:
@@ -165,32 +157,33 @@ BARS = {
 }
 
 
-def example(data: Data, paper: PaperItem) -> Finding:
-    """Return the appendix's example: the leakages in both directions, exact and simulated."""
+def example(data: Data, found: Finding) -> None:
+    """Find the appendix's example: the leakages in both directions, exact and simulated."""
     exact = _pairs(PERCENT * (RECORDS // 100))
     rng = np.random.default_rng(SEED)
     experiments = [_sample(rng) for _ in range(EXPERIMENTS)]
-    rows = [_example_row(exact, experiments, *cell) for cell in paper.table.items()]
-    comparisons = [comparison for row in rows for comparison in _compare_example(row)]
+    for cell in found.paper.table.items():
+        row = _example_row(exact, experiments, *cell)
+        found.rows.append(row)
+        found.comparisons += _compare_example(row)
     bounds = [leakage_bound(_sample(rng).channel("X^", "Xk"), 1.0).value for _ in range(SAMPLES)]
-    comparisons += [
-        paper.claim("nmi", correlation_matrix(exact, "nmi")["Xk", "X^"]),
-        paper.claim("pcc", correlation_matrix(exact, "pcc")["Xk", "X^"]),
-        paper.claim("noise", float(np.std(bounds))),
-    ]
+    found.claim("nmi", correlation_matrix(exact, "nmi")["Xk", "X^"])
+    found.claim("pcc", correlation_matrix(exact, "pcc")["Xk", "X^"])
+    found.claim("noise", float(np.std(bounds)))
     bars = [
         {"panel": f"Epsilon {row['epsilon']:g}", "group": row["direction"].replace("->", "→"),
          "series": series, "value": row[key]}
-        for row in rows
+        for row in found.rows
         for key, series in BARS.items()
     ]  # fmt: skip
-    chart = bar_panels(bars, "Leakage (nats)", width=180, columns=3, x_title="Source → target")
-    return Finding(rows, comparisons, {"": chart})
+    found.charts[""] = bar_panels(
+        bars, "Leakage (nats)", width=180, columns=3, x_title="Source → target"
+    )
 
 
 def _example_row(
     exact: PairCounts, experiments: list[PairCounts], cell: str, printed: tuple[float, ...]
-) -> dict[str, Any]:
+) -> Row:
     budget, direction = cell.split(", ")
     epsilon = float(budget)
     source, target = direction.split(" -> ")
@@ -212,7 +205,7 @@ def _example_row(
     }
 
 
-def _compare_example(row: dict[str, Any]) -> list[Comparison]:
+def _compare_example(row: Row) -> list[Comparison]:
     name = f"L({row['direction'].replace('->', '→')}), epsilon {row['epsilon']:g}"
     noise = 3 * row["simulated_deviation"] / row["simulated"]
     theory = Claim(f"{name}, theoretical", printed=row["paper_theoretical"], within=0.001)

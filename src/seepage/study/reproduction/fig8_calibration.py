@@ -13,7 +13,7 @@ from seepage.designs.calibration import find_budgets
 from seepage.designs.equal_budgets import equal_split
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import GRR
-from seepage.study.reproduction.findings import Comparison, Finding, PaperItem
+from seepage.study.reproduction.findings import Finding, Row
 from seepage.study.reproduction.paper_data import SEED, Data
 from seepage.totals.result import check_whole_table
 
@@ -71,8 +71,8 @@ SERIES = {
 }
 
 
-def fig8(data: Data, paper: PaperItem) -> Finding:
-    """Return Fig. 8: budgets and errors by limit, for all shared attributes and two subsets."""
+def fig8(data: Data, found: Finding) -> None:
+    """Find Fig. 8: budgets and errors by limit, for all shared attributes and two subsets."""
     celeba, lfw = _shared_attributes(data)
     names = list(celeba.domain.names)
     favourable = _most_favourable(celeba)
@@ -81,29 +81,28 @@ def fig8(data: Data, paper: PaperItem) -> Finding:
         f"first {SUBSET_SIZE}": names[:SUBSET_SIZE],
         f"most favourable {SUBSET_SIZE}": favourable,
     }
-    rows = [
-        _row(label, celeba.select(chosen), lfw.select(chosen), limit)
-        for label, chosen in subsets.items()
-        for limit in LIMITS
-    ]
+    for label, chosen in subsets.items():
+        selected = celeba.select(chosen), lfw.select(chosen)
+        rows = [_row(label, *selected, limit) for limit in LIMITS]
+        _compare(found, label, rows)
+        found.rows += rows
     factors = _random_factors(celeba)
-    all_rows = rows[: len(LIMITS)]
-    comparisons = [comparison for label in subsets for comparison in _compare(paper, label, rows)]
-    comparisons.append(paper.claim("random", float(np.median(factors))))
+    all_rows = found.rows[: len(LIMITS)]
+    found.claim("random", float(np.median(factors)))
     if data.at_hand("lfw-scores"):
         _, signs = _shared_attributes(data, "lfw-scores")
         gains = [_equal_budget(signs, row["limit"]) / row["budget_lfw"] for row in all_rows]
-        comparisons.append(paper.claim("scores", max(gains)))
+        found.claim("scores", max(gains))
     else:
-        comparisons += paper.not_compared_on(["LFW's scores"])
-    comparisons.append(paper.claim("simulated", _largest_error_gap(celeba, all_rows)))
-    words = {
+        found.not_compared_on(["LFW's scores"])
+    found.claim("simulated", _largest_error_gap(celeba, all_rows))
+    found.words |= {
         "shared": len(names),
         "favourable": ", ".join(favourable),
         "least": min(factors),
         "most": max(factors),
     }
-    return Finding(rows, comparisons, {"": _chart(rows)}, words)
+    found.charts[""] = _chart(found.rows)
 
 
 def _shared_attributes(data: Data, name: str = "lfw") -> tuple[PairCounts, PairCounts]:
@@ -138,14 +137,14 @@ def _equal_budget(pairs: PairCounts, limit: float) -> float:
     return float(find_budgets(pairs, limit, guarantee="independent", audit=False).epsilons[0])
 
 
-def _row(label: str, celeba: PairCounts, lfw: PairCounts, limit: float) -> dict[str, Any]:
+def _row(label: str, celeba: PairCounts, lfw: PairCounts, limit: float) -> Row:
     budgets = {
         "spl": equal_split(limit, len(celeba.domain)),
         "celeba": _equal_budget(celeba, limit),
         "lfw": _equal_budget(lfw, limit),
         "algorithm_3": calibrate_as_the_paper(celeba, limit),
     }
-    row: dict[str, Any] = {"attributes": label, "limit": limit}
+    row: Row = {"attributes": label, "limit": limit}
     row |= {f"budget_{name}": budget for name, budget in budgets.items()}
     row |= {f"error_{name}": 1 / (1 + math.exp(budget)) for name, budget in budgets.items()}
     for name in ("lfw", "algorithm_3"):
@@ -165,20 +164,20 @@ def _random_factors(celeba: PairCounts) -> list[float]:
     return factors
 
 
-def _compare(paper: PaperItem, label: str, rows: list[dict[str, Any]]) -> list[Comparison]:
-    chosen = [row for row in rows if row["attributes"] == label]
-    gains = [row["budget_celeba"] / row["budget_spl"] for row in chosen]
+def _compare(found: Finding, label: str, rows: list[Row]) -> None:
+    gains = [row["budget_celeba"] / row["budget_spl"] for row in rows]
     values = {
         "gain": math.exp(float(np.mean(np.log(gains)))),
-        "near": min(row["budget_lfw"] / row["budget_celeba"] for row in chosen),
-        "error": max(row["error_celeba"] / row["error_spl"] for row in chosen),
-        "lfw": sum(row["sum_at_lfw"] > row["limit"] for row in chosen),
-        "algorithm_3": sum(row["sum_at_algorithm_3"] > row["limit"] for row in chosen),
+        "near": min(row["budget_lfw"] / row["budget_celeba"] for row in rows),
+        "error": max(row["error_celeba"] / row["error_spl"] for row in rows),
+        "lfw": sum(row["sum_at_lfw"] > row["limit"] for row in rows),
+        "algorithm_3": sum(row["sum_at_algorithm_3"] > row["limit"] for row in rows),
     }
-    return [paper.claim(k, value, label=label, limits=len(chosen)) for k, value in values.items()]
+    for name, value in values.items():
+        found.claim(name, value, label=label, limits=len(rows))
 
 
-def _largest_error_gap(celeba: PairCounts, rows: list[dict[str, Any]]) -> float:
+def _largest_error_gap(celeba: PairCounts, rows: list[Row]) -> float:
     """Return the maximum of |simulated 0-1 error - 1 / (1 + e^epsilon)| over rows."""
     rng = np.random.default_rng(SEED)
     gaps = []
@@ -193,7 +192,7 @@ def _largest_error_gap(celeba: PairCounts, rows: list[dict[str, Any]]) -> float:
     return float(max(gaps))
 
 
-def _chart(rows: list[dict[str, Any]]) -> Any:
+def _chart(rows: list[Row]) -> Any:
     """Return the chart of budgets (a) and errors (b) by limit, for each set of attributes."""
     points = [
         {

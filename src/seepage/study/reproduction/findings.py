@@ -2,27 +2,29 @@
 
 import math
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
 import msgspec
 
-from seepage.errors import InputError
-
 Verdict = Literal["agrees", "explained", "deviates", "no data", "ours"]
 
-VERDICTS: dict[Verdict, str] = {
-    "agrees": "within the tolerance",
-    "explained": "outside the tolerance, for a reason that is found and stated",
-    "deviates": "outside the tolerance, for a reason unknown to us",
-    "no data": "not compared: the data are not at hand",
-    "ours": "not in the paper",
+VERDICTS: dict[Verdict, tuple[str, str]] = {
+    "agrees": ("✓ agrees", "within the tolerance"),
+    "explained": (
+        "△ deviates, explained",
+        "outside the tolerance, for a reason that is found and stated",
+    ),
+    "deviates": ("✗ deviates", "outside the tolerance, for a reason unknown to us"),
+    "no data": ("– no data", "not compared: the data are not at hand"),
+    "ours": ("ours", "not in the paper"),
 }
-"""The possible verdicts of a comparison, and their meaning."""
+"""The possible verdicts of a comparison: the label of each on the page, and its meaning."""
 
-Row = Mapping[str, str | float | int | None]
+Row = dict[str, Any]
+"""A row of an item's table: a text, a number or None by column."""
 
 
 @dataclass(frozen=True)
@@ -54,36 +56,6 @@ class Comparison:
     tolerance: str
     verdict: Verdict
     group: str = ""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The results of one item.
-
-    Parameters
-    ----------
-    rows
-        The item's table; all rows have the same keys.
-    comparisons
-        Our numbers compared with the paper's.
-    charts
-        The item's charts, Altair objects by panel letter; `""` for a single one.
-    words
-        Values of the placeholders in the item's notes, by name.
-    """
-
-    rows: Sequence[Row]
-    comparisons: Sequence[Comparison]
-    charts: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    words: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        names = [comparison.what for comparison in self.comparisons]
-        repeated = {name for name in names if names.count(name) > 1}
-        if repeated:
-            raise InputError(f"names of comparisons must differ, got {repeated.pop()!r} twice")
-        if len({tuple(row) for row in self.rows}) > 1:
-            raise InputError("all rows of an item's table must have the same columns")
 
 
 PICTURES = ("svg", "png")
@@ -214,19 +186,6 @@ class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     table: dict[str, tuple[float, ...]] = {}
     regions: dict[str, dict[str, str]] = {}
 
-    def claim(self, name: str, ours: float, **words: Any) -> Comparison:
-        """Return our number compared with a claim of the paper."""
-        return self.claims[name].compare(ours, **words)
-
-    def not_compared_on(self, labels: Iterable[str]) -> list[Comparison]:
-        """Return the entries for datasets that are missing."""
-        assert self.missing is not None
-        texts = (self.missing.what, self.missing.says, "the data are not at hand")
-        return [
-            not_compared(*(text.format(label=label) for text in (*texts, self.missing.group)))
-            for label in labels
-        ]
-
 
 def _range(minimum: float, maximum: float) -> str:
     if math.isinf(maximum):
@@ -263,3 +222,43 @@ def _read() -> dict[str, PaperItem]:
 
 PAPER = _read()
 """The items of the paper by name, in its order."""
+
+
+class Finding:
+    """The results of one item, collected by the function that computes it.
+
+    Parameters
+    ----------
+    paper
+        What the paper shows.
+
+    Attributes
+    ----------
+    rows
+        The item's table; all rows have the same keys.
+    comparisons
+        Our numbers compared with the paper's.
+    charts
+        The item's charts, Altair objects by panel letter; `""` for a single one.
+    words
+        Values of the placeholders in the item's notes, by name.
+    """
+
+    def __init__(self, paper: PaperItem) -> None:
+        self.paper = paper
+        self.rows: list[Row] = []
+        self.comparisons: list[Comparison] = []
+        self.charts: dict[str, Any] = {}
+        self.words: dict[str, Any] = {}
+
+    def claim(self, name: str, ours: float, **words: Any) -> None:
+        """Compare our number with a claim of the paper."""
+        self.comparisons.append(self.paper.claims[name].compare(ours, **words))
+
+    def not_compared_on(self, labels: Iterable[str]) -> None:
+        """Add the entries of datasets that are missing."""
+        missing = self.paper.missing
+        assert missing is not None
+        texts = (missing.what, missing.says, "the data are not at hand", missing.group)
+        for label in labels:
+            self.comparisons.append(not_compared(*(text.format(label=label) for text in texts)))

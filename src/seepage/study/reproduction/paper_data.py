@@ -16,6 +16,7 @@ from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.leakage.matrix import leakage_matrix
+from seepage.mechanisms import Mechanism
 from seepage.study.estimates import LeakageEstimates
 from seepage.study.statistical import estimate_leakage
 from seepage.totals import TotalLeakage, total_leakage
@@ -50,21 +51,19 @@ def estimated(data: Any, mechanism: Any, epsilon: float, **options: Any) -> Leak
     return estimate_leakage(data, epsilon, mechanism=mechanism, **settings)
 
 
-def plug_in(pairs: PairCounts, mechanism: Any, epsilon: float, collection: int = 0) -> Floats:
+@lru_cache(maxsize=512)
+def plug_in(
+    pairs: PairCounts,
+    mechanism: str | tuple[Mechanism, ...],
+    epsilon: float,
+    collection: int = 0,
+) -> Floats:
     """Return the matrix of the paper's plug-in estimates; the diagonal is NaN.
 
-    Each `collection` is an independent draw of all reports.  Estimates of mechanisms given by name
-    are cached, since several items use them.
+    Each `collection` is an independent draw of all reports.  Estimates are cached, since several
+    items use them.
     """
-    estimate = _cached_plug_in if isinstance(mechanism, str) else _plug_in
-    return estimate(pairs, mechanism, epsilon, SEED + collection)
-
-
-def _plug_in(pairs: PairCounts, mechanism: Any, epsilon: float, seed: int) -> Floats:
-    return estimated(pairs, mechanism, epsilon, seed=seed).plug_in
-
-
-_cached_plug_in = lru_cache(maxsize=512)(_plug_in)
+    return estimated(pairs, mechanism, epsilon, seed=SEED + collection).plug_in
 
 
 def exact_and_summed(people: Records, epsilon: float) -> tuple[TotalLeakage, TotalLeakage]:

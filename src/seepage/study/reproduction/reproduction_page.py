@@ -31,14 +31,6 @@ MAX_ROWS = 60
 MAX_OPEN = 24
 """Maximum number of comparisons of a group that is open initially."""
 
-VERDICT_LABELS: dict[Verdict, str] = {
-    "agrees": "✓ agrees",
-    "explained": "△ deviates, explained",
-    "deviates": "✗ deviates",
-    "no data": "– no data",
-    "ours": "ours",
-}
-
 
 def make_page(
     items: Mapping[str, PaperItem], finished: Iterable[FinishedItem], folder: Path
@@ -46,7 +38,9 @@ def make_page(
     """Return the page of all finished items; all texts are escaped."""
     by_name = {item.item: item for item in finished}
     expected = expected_numbers()
-    meanings = [(_verdict("dt", name), element("dd", text)) for name, text in VERDICTS.items()]
+    meanings = [
+        (_verdict("dt", name), element("dd", meaning)) for name, (_, meaning) in VERDICTS.items()
+    ]
     return _filled(
         "page.html",
         style=Markup(_file("page.css")),
@@ -139,7 +133,7 @@ def _comparisons(comparisons: Iterable[Comparison]) -> Markup:
         content = element("div", _table(titles, rows, [2], class_="comparisons"), class_="wide")
         if group:
             counts = _verdict_counts(in_group).items()
-            tally = ", ".join(f"{count} {VERDICT_LABELS[verdict]}" for verdict, count in counts)
+            tally = ", ".join(f"{count} {VERDICTS[verdict][0]}" for verdict, count in counts)
             compared = any(item.verdict not in ("ours", "no data") for item in in_group)
             is_open = "" if compared and len(in_group) <= MAX_OPEN else None
             summary = element("summary", f"{group}: {tally}")
@@ -219,7 +213,7 @@ def _rounded(text: str) -> str:
 
 def _verdict(tag: str, verdict: Verdict, before: str = "") -> Markup:
     css_class = f"verdict {verdict.replace(' ', '-')}"
-    return element(tag, before + VERDICT_LABELS[verdict], class_=css_class)
+    return element(tag, before + VERDICTS[verdict][0], class_=css_class)
 
 
 def _filled(template: str, **parts: str) -> Markup:

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from seepage import __version__, _checks
-from seepage._files import whole_file
+from seepage._files import write_text
 from seepage._results import Progress, csv_text, json_text
-from seepage.charts.chart_files import save_chart
+from seepage.charts.chart_common import save_chart
 from seepage.data.datasets import BUNDLED, dataset
 from seepage.errors import InputError
 from seepage.study.reproduction import (
@@ -53,15 +53,18 @@ class Item:
     """
 
     paper: PaperItem
-    make: Callable[[Data, PaperItem], Finding]
+    make: Callable[[Data, Finding], None]
 
     def compute(self, data: Data) -> Finding:
         """Return the results; without comparisons if a required dataset is missing."""
+        found = Finding(self.paper)
         missing = data.missing(*self.paper.needs)
         if missing:
             reason = f"{' and '.join(missing)} not at hand"
-            return Finding([], [not_compared("Everything", self.paper.place, reason)])
-        return self.make(data, self.paper)
+            found.comparisons.append(not_compared("Everything", self.paper.place, reason))
+        else:
+            self.make(data, found)
+        return found
 
 
 ITEMS: dict[str, Item] = {
@@ -161,9 +164,9 @@ def _created(folder: Path) -> Path:
 def _write_summary(folder: Path) -> None:
     """Write the page and the numbers of all finished items in the folder."""
     finished = [item for name in ITEMS if (item := _load(name, folder)) is not None]
-    _write(folder / "numbers.json", json_text({item.item: item.numbers for item in finished}))
+    write_text(folder / "numbers.json", json_text({item.item: item.numbers for item in finished}))
     papers = {name: item.paper for name, item in ITEMS.items()}
-    _write(folder / "index.html", make_page(papers, finished, folder))
+    write_text(folder / "index.html", make_page(papers, finished, folder))
 
 
 def _inputs_digest(name: str, item: PaperItem) -> str:
@@ -201,9 +204,10 @@ def _save(
             save_chart(chart, folder / f"{title}.{kind}")
     if finding.rows:
         columns = {key: [row[key] for row in finding.rows] for key in finding.rows[0]}
-        _write(folder / f"{name}.csv", csv_text(columns))
-    numbers = [comparison.ours for comparison in finding.comparisons]
-    assert all(number is None or math.isfinite(number) for number in numbers)
+        write_text(folder / f"{name}.csv", csv_text(columns))
+    numbers = {comparison.what: comparison.ours for comparison in finding.comparisons}
+    assert len(numbers) == len(finding.comparisons)
+    assert all(number is None or math.isfinite(number) for number in numbers.values())
     finished = FinishedItem(
         item=name,
         digest=digest,
@@ -216,7 +220,7 @@ def _save(
         charts=list(charts),
         rows=len(finding.rows),
     )
-    _write(folder / f"{name}.json", json_text(msgspec.to_builtins(finished)))
+    write_text(folder / f"{name}.json", json_text(msgspec.to_builtins(finished)))
     return finished
 
 
@@ -228,12 +232,6 @@ def _load(name: str, folder: Path) -> FinishedItem | None:
     except (FileNotFoundError, msgspec.MsgspecError):
         return None
     return finished if all((folder / file).is_file() for file in finished.files) else None
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    with whole_file(path) as file:
-        file.write(text.encode())
 
 
 def _state(name: str) -> str:

@@ -1,0 +1,257 @@
+"""Expected precision of the estimates of a plan, and of other strategies within its limits.
+
+The variance of an estimate from n people drawn from the population is v / n, with
+
+    1 / v = sum_f s_f / v(f),
+
+s_f the share of form f and v(f) as in `seepage.collection.frequencies`.
+"""
+
+import math
+from typing import NamedTuple
+
+from seepage.collection.frequencies import MatrixSums, nominal_frequencies, report_variance
+from seepage.designs.equal_budgets import equal_split
+from seepage.mechanisms import best_mechanism, mechanism
+from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.plan.form import MatrixChannel, Unbounded
+from seepage.plan.plan import Plan
+from seepage.plan.plan_parts import BY_FORM, Alternative
+from seepage.totals.result import GUARANTEES
+
+NORMAL = 1.96
+"""Half-width of a 95 % interval, in standard errors."""
+
+DEFAULT_PEOPLE = 10_000
+"""Number of people for half-widths if the plan has no number of records."""
+
+MAX_ALTERNATIVES = 3
+"""Maximum number of alternatives beside the plan in the table of attributes."""
+
+THIS_PLAN = "this plan"
+"""Name of the plan among the strategies."""
+
+
+class StrategyPrecision(NamedTuple):
+    """The precision of one strategy within the limits."""
+
+    name: str
+    rests_on: str
+    certified: bool
+    widths: dict[str, float]
+    """Half-width of an estimated share by attribute, root mean square over its values."""
+    variance: float
+    """Variance of an estimate from one person, mean over the attributes."""
+
+
+class Precision(NamedTuple):
+    """The precision of a plan and of its alternatives, for a number of people."""
+
+    people: int
+    strategies: tuple[StrategyPrecision, ...]
+    """The plan first."""
+    names: tuple[str, ...]
+    """The attributes with at least two values."""
+
+
+def points(width: float) -> str:
+    """Return a half-width in percentage points with two digits, rounded up.
+
+    Examples
+    --------
+    >>> points(0.00801), points(0.2), points(0.034), points(math.inf)
+    ('0.81', '20', '3.4', 'not known')
+    """
+    if not math.isfinite(width):
+        return "not known"
+    if width <= 0:
+        return "0"
+    grown = 100 * width
+    digits = 1 - math.floor(math.log10(grown))
+    return f"{math.ceil(grown * 10.0**digits - 1e-9) / 10.0**digits:.{max(0, digits)}f}"
+
+
+def plan_precision(plan: Plan) -> Precision:
+    """Return the precision of a plan and of its alternatives, for its number of records.
+
+    Attributes with one value are excluded: there is nothing to estimate.
+    """
+    people = plan.provenance.records or DEFAULT_PEOPLE
+    own_variances = expected_variances(plan)
+    names = tuple(name for name in own_variances if plan.domain[name].size > 1)
+    others = alternatives(plan)
+    compared = [
+        name
+        for name in names
+        if math.isfinite(own_variances[name]) and all(name in other.variances for other in others)
+    ]
+    sizes = {name: plan.domain[name].size for name in names}
+
+    def precision(
+        strategy: str, rests_on: str, certified: bool, variances: dict[str, float]
+    ) -> StrategyPrecision:
+        widths = {
+            name: half_width(variances.get(name, math.inf), sizes[name], people) for name in names
+        }
+        mean = sum(variances[name] for name in compared) / max(1, len(compared))
+        return StrategyPrecision(strategy, rests_on, certified, widths, mean)
+
+    guarantee = _with_confidence(plan, plan.guarantee)
+    strategies = [precision(THIS_PLAN, guarantee, plan.kind != "assumed", own_variances)]
+    for other in others if compared else ():
+        variances = {name: float(variance) for name, variance in other.variances.items()}
+        basis = _alternative_basis(plan, other)
+        strategies.append(precision(other.name, basis, other.certified, variances))
+    return Precision(people, tuple(strategies), names)
+
+
+def _alternative_basis(plan: Plan, other: Alternative) -> str:
+    if other.certified:
+        return _with_confidence(plan, other.rests_on)
+    is_marked = other.rests_on.startswith("assum")
+    return other.rests_on if is_marked else f"assumed: {other.rests_on}"
+
+
+def _with_confidence(plan: Plan, guarantee: str) -> str:
+    """Return a guarantee with its confidence, or with its kind if it is not certified."""
+    if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
+        return f"{guarantee}, with confidence {plan.confidence:.4g}"
+    kind = GUARANTEES.get(guarantee, "certified")
+    return guarantee if kind == "certified" else f"{guarantee} ({kind})"
+
+
+def precision_sentence(plan: Plan, precision: Precision) -> str:
+    """Return a sentence on the half-width of one share, by the plan and by its alternatives."""
+    if not precision.names:
+        return ""
+    name = min(precision.names, key=lambda name: plan.domain[name].size)
+    this_plan, values = precision.strategies[0], plan.domain[name].values
+    share = f"the share of each value of {name}"
+    if len(values) == 2:
+        share = f"the share of people with {name} = {values[1]}"
+    source = "as many as the table has records" if plan.provenance.records else "say"
+    text = (
+        f"With {precision.people:,} people ({source}), {share} will be known to within "
+        f"{points(this_plan.widths[name])} percentage points, 19 times out of 20"
+    )
+    compared = [
+        f"within {points(other.widths[name])} with {other.name}"
+        for other in shown_strategies(precision)[1:]
+        if other.widths[name] < math.inf
+    ]
+    return text + (f"; {', '.join(compared)}." if compared else ".")
+
+
+def shown_strategies(precision: Precision) -> list[StrategyPrecision]:
+    """Return the plan and up to `MAX_ALTERNATIVES` certified others, of SMP only the best."""
+    this_plan, *others = precision.strategies
+    others = [other for other in others if other.certified and "RS+FD" not in other.name]
+    smp = [other for other in others if "SMP" in other.name]
+    if len(smp) > 1:
+        best = min(smp, key=lambda other: other.variance)
+        others = [other for other in others if other not in smp or other is best]
+    return [this_plan, *others[:MAX_ALTERNATIVES]]
+
+
+# Expected variances -------------------------------------------------------------------------------
+
+
+def expected_variances(plan: Plan) -> dict[str, float]:
+    """Return v of each collected attribute; infinity if it cannot be estimated from the reports.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> people = sp.make_survey(1_000).select(["coffee", "sleep"])
+    >>> found = sp.find_design(people, 1.0)
+    >>> plan = sp.design(people, 1.0)
+    >>> again = [v / 1_000 for v in expected_variances(plan).values()]
+    >>> all(map(math.isclose, again, found.errors))
+    True
+    """
+    precisions = dict.fromkeys(plan.collected.names, 0.0)
+    for index, form in enumerate(plan.forms):
+        for name, variance in _unit_variances(plan, index).items():
+            precisions[name] += form.chance / CERTAIN / variance if variance > 0 else math.inf
+    return {name: 1 / p if p else math.inf for name, p in precisions.items()}
+
+
+def _unit_variances(plan: Plan, index: int) -> dict[str, float]:
+    """Return v(f) of each attribute that a form asks for."""
+    channel, mechanisms = plan.forms[index].channel, plan.channels[index]
+    if isinstance(channel, MatrixChannel):
+        estimator = MatrixSums(plan, channel)
+        return {name: estimator.unit_variance(name) for name in channel.attributes}
+    return {
+        name: report_variance(m, nominal_frequencies(plan, name)) for name, m in mechanisms.items()
+    }
+
+
+def half_width(variance: float, values: int, people: int) -> float:
+    """Return the half-width of a 95 % interval of a frequency: root mean square over the values.
+
+    Parameters
+    ----------
+    variance
+        v, summed over the values.
+    values
+        The number of values.
+    people
+        The number of people who are asked.
+
+    Notes
+    -----
+    1.96 sqrt(v / (k n)).  For two values it is the half-width of either.
+
+    Examples
+    --------
+    >>> round(half_width(0.5, 2, 10_000), 6)
+    0.0098
+    """
+    return NORMAL * math.sqrt(variance / (values * people))
+
+
+def alternatives(plan: Plan) -> tuple[Alternative, ...]:
+    """Return other strategies within the plan's limits: those the plan states, else SPL and SMP.
+
+    Both hold for any data: the equal split by sequential composition, and a single report with the
+    smallest limit as its budget.  Empty for a plan without limits, or with public attributes, which
+    leak besides.
+    """
+    if plan.alternatives:
+        return plan.alternatives
+    limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
+    asked = plan.collected.names
+    public = any(planned.public for planned in plan.attributes)
+    if not limits or min(limits) <= 0 or public or len(asked) < 2:
+        return ()
+    limit, count = min(limits), len(asked)
+    return (
+        Alternative(
+            name="equal split (SPL)",
+            rests_on="worst",
+            certified=True,
+            variances=_variances(plan, equal_split(limit, count), 1),
+        ),
+        Alternative(
+            name="one random attribute each (SMP)",
+            rests_on="one report with epsilon = limit",
+            certified=True,
+            variances=_variances(plan, limit, count),
+        ),
+    )
+
+
+def _variances(plan: Plan, epsilon: float, one_in: int) -> dict[str, Unbounded]:
+    """Return v of each attribute if one person in `one_in` reports it with budget epsilon."""
+    variances = dict[str, Unbounded]()
+    for attribute in plan.collected:
+        nominal = nominal_frequencies(plan, attribute.name)
+        best = mechanism(best_mechanism(attribute.size, epsilon), attribute.size, epsilon)
+        variances[attribute.name] = one_in * report_variance(best, nominal)
+    return variances
