@@ -146,11 +146,7 @@ def make_problem(
         The guarantee and its options, see `Problem`.
     """
     domain = data.domain
-    is_public = attribute_mask(domain, public, "public")
-    is_left_out = attribute_mask(domain, left_out, "left_out")
-    if (both := is_public & is_left_out).any():
-        name = domain.names[int(np.argmax(both))]
-        raise InputError(f"{name!r} cannot be both public and left out")
+    is_public, is_left_out, _ = attribute_masks(domain, public, left_out)
     collected = ~(is_public | is_left_out)
     if not collected.any():
         raise InputError("at least one attribute must be collected, all are public or left out")
@@ -164,12 +160,19 @@ def make_problem(
     return problem
 
 
-def attribute_mask(domain: Domain, names: Iterable[str], what: str) -> Booleans:
-    """Return a mask of the attributes that are named."""
-    mask = np.zeros(len(domain), dtype=np.bool_)
-    for name in _checks.items(names, what):
-        mask[domain.index(name)] = True
-    return mask
+def attribute_masks(
+    domain: Domain, public: Iterable[str], left_out: Iterable[str], known: Iterable[str] = ()
+) -> list[Booleans]:
+    """Return masks of public, left-out and known attributes; public ones are neither of the others."""
+    given = {"public": public, "left out": left_out, "known": known}
+    masks = list[Booleans]()
+    for role, names in given.items():
+        indices = [domain.index(name) for name in _checks.items(names, role.replace(" ", "_"))]
+        masks.append(np.isin(np.arange(len(domain)), indices))
+        both = np.flatnonzero(masks[0] & masks[-1])
+        if role != "public" and len(both):
+            raise InputError(f"{domain.names[both[0]]!r} cannot be both public and {role}")
+    return masks
 
 
 def positive_limit(value: Any, what: str = "limit") -> float:
