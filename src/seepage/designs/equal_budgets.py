@@ -163,7 +163,7 @@ def make_problem(
 def attribute_masks(
     domain: Domain, public: Iterable[str], left_out: Iterable[str], known: Iterable[str] = ()
 ) -> list[Booleans]:
-    """Return masks of public, left-out and known attributes; public ones are neither of the others."""
+    """Return masks of public, left-out and known attributes; a public one is neither other."""
     given = {"public": public, "left out": left_out, "known": known}
     masks = list[Booleans]()
     for role, names in given.items():
