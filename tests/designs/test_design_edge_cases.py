@@ -80,3 +80,14 @@ def test_too_many_people_to_split_raise() -> None:
     many = sp.Records(_domain(2, 2), [[0, 0], [1, 1]], [2**52, 2**51])
     with pytest.raises(sp.InputError, match="fewer than 10\\^9 records"):
         sp.shape(many, "a0", limits=1.0)
+
+
+def test_items_too_large_for_exact_totals_rest_on_their_budgets_unless_values_are_public() -> None:
+    codes = np.random.default_rng(0).integers(0, (60, 60, 60, 2), (2000, 4))
+    records = sp.Records(_domain(60, 60, 60, 2), codes)
+    options = {"scope": "table", "together": [("a0", "a1", "a2")], "seconds": 1}
+    found = sp.find_design(records, 3.0, known=["a3"], **options)
+    assert all(form.guarantee == "worst" for form in found.forms if len(form.attributes) > 2)
+    assert found.totals.max() <= 3.0
+    with pytest.raises(sp.InputError, match=r"a0, a1, a2 asked together .* beside what is public"):
+        sp.find_design(records, 3.0, public=["a3"], **options)

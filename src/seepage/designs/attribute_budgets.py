@@ -17,7 +17,6 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.designs.equal_budgets import Problem, largest_within
-from seepage.errors import InputError
 from seepage.leakage.release import Release
 from seepage.mechanisms import mechanism, registered
 from seepage.totals.result import direct_leakage
@@ -168,6 +167,4 @@ def _lowest_variance(
     shares = problem.pairs.marginals[index] / problem.pairs.records
     pure = [key for key, family in registered().items() if not family.approximate]
     names = pure if fixed is None else [fixed]
-    if not names:
-        raise InputError("no pure mechanism is registered")
     return min((float(mechanism(n, k, epsilon).variance(1, shares).sum()), n) for n in names)

@@ -326,17 +326,14 @@ def _exact_note(problem: Problem) -> tuple[str, ...]:
     if isinstance(problem.data, PairCounts) or problem.guarantee not in ("sampled", "merged"):
         return ()
     matrix = problem.matrix(problem.scaled(np.ones(len(problem.domain)), 1.0))
-    remaining = list(range(len(problem.domain)))
     try:
         columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
     except GuaranteeError:
         return ()
-    order = sorted(remaining, key=lambda j: -columns[j].count)
-    dropped = list[str]()
-    records = problem.data.records
+    remaining = sorted(range(len(columns)), key=lambda j: (columns[j].count, -j))
+    records, dropped = problem.data.records, list[str]()
     while len(remaining) > 1 and not exact_is_feasible([columns[j] for j in remaining], records):
-        dropped.append(problem.domain.names[order[len(dropped)]])
-        remaining.remove(order[len(dropped) - 1])
+        dropped.append(problem.domain.names[remaining.pop()])
     if not dropped:
         return ()
     shown = ", ".join(dropped[:5]) + (f" and {len(dropped) - 5} more" if len(dropped) > 5 else "")

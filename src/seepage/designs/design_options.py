@@ -10,7 +10,7 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats
 from seepage.data.domain import Domain, for_each
 from seepage.data.records import Records
-from seepage.designs.equal_budgets import attribute_mask, positive_limit
+from seepage.designs.equal_budgets import attribute_masks, positive_limit
 from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices, Precisions
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.errors import InputError
@@ -39,10 +39,12 @@ def make_form_problem(
     domain = records.domain
     if not records.records:
         raise InputError("a design needs at least one record, and these have none")
-    is_public = attribute_mask(domain, public, "public")
-    is_left_out = attribute_mask(domain, left_out, "left_out")
-    is_known = attribute_mask(domain, known, "known")
-    collected = _collected(domain, is_public, is_left_out, is_known)
+    is_public, is_left_out, is_known = attribute_masks(domain, public, left_out, known)
+    collected = ~(is_public | is_left_out) & (np.array(domain.sizes) > 1)
+    if not collected.any():
+        raise InputError(
+            "at least one attribute must be asked, all are public, left out or constant"
+        )
     limits = _limits(domain, limit, is_public | is_known)
     pairs = [_pair(domain, pair, "joint") for pair in _checks.items(joint, "joint")]
     never_together = _never_together(domain, never)
@@ -74,20 +76,6 @@ def make_form_problem(
     return problem
 
 
-def _collected(domain: Domain, public: Booleans, left_out: Booleans, known: Booleans) -> Booleans:
-    """Return a mask of the attributes asked: at least two values, neither public nor left out."""
-    for other, adjective in ((left_out, "left out"), (known, "known")):
-        if (public & other).any():
-            name = domain.names[int(np.argmax(public & other))]
-            raise InputError(f"{name!r} cannot be both public and {adjective}")
-    collected = ~(public | left_out) & (np.array(domain.sizes) > 1)
-    if not collected.any():
-        raise InputError(
-            "at least one attribute must be asked, all are public, left out or constant"
-        )
-    return collected
-
-
 def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
     given = for_each(domain, limit, "limit")
     limits = np.array([math.inf if value is None else _limit(value) for value in given])
@@ -117,14 +105,14 @@ def _indices(domain: Domain, names: Any, what: str) -> list[int]:
     indices = [domain.index(name) for name in _checks.items(names, f"each of {what}")]
     if len(set(indices)) < max(2, len(indices)):
         raise InputError(f"each of {what} must name different attributes, at least two")
-    return indices
+    return sorted(indices)
 
 
 def _pair(domain: Domain, names: Any, what: str) -> tuple[int, int]:
-    indices = _indices(domain, names, what)
-    if len(indices) != 2:
-        raise InputError(f"each of {what} must name two attributes, got {len(indices)}")
-    return min(indices), max(indices)
+    first, second, *more = _indices(domain, names, what)
+    if more:
+        raise InputError(f"each of {what} must name two attributes, got {2 + len(more)}")
+    return first, second
 
 
 def _groups(domain: Domain, together: Any) -> list[set[int]]:

@@ -22,7 +22,7 @@ from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices,
 from seepage.designs.forms.form_search import FormSearch, Timer, generate_forms
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.forms.population_certifier import PopulationCertifier, halved
-from seepage.designs.forms.table_certifier import TableCertifier
+from seepage.designs.forms.table_certifier import TableCertifier, coarse_form
 from seepage.designs.shaped.form_shaper import MAX_SHAPED, MIN_SHAPED_SHARE, FormShaper
 from seepage.designs.shaped.shaped_population import SPLIT_FACTOR, split_records
 from seepage.designs.strategies import compare_designs
@@ -123,7 +123,7 @@ class DesignRun:
         if self.mechanism is None:
             forms += self.certifier.singles()
         self.singles = [form for form in forms if len(form.attributes) == 1]
-        self.full_forms = self.certifier.full_forms(self.timer)
+        self.full_forms = self._full_forms()
         allowed = self.largest is None or self.largest >= len(problem.domain)
         self.pool.add([*forms, *(self.full_forms if allowed else [])])
         pairs = [self._pair_form(pair) for pair in problem.precisions.joint]
@@ -143,8 +143,13 @@ class DesignRun:
             form = self.search_forms.fitted[item] = single if problem.is_useful(single) else None
         elif problem.scorer.fits(item):
             form = self._certified(item)
+        elif problem.public:
+            raise InputError(
+                f"{problem.listed(item)} asked together cannot be certified beside what is public; "
+                "ask fewer together, raise the limit, or pool rare values"
+            )
         else:
-            coarse = self.certifier.coarse_item(item)
+            coarse = coarse_form(problem, self.certifier.mergeable, item)
             form = coarse if problem.is_useful(coarse) else None
         if form is None:
             raise InputError(
@@ -152,6 +157,22 @@ class DesignRun:
                 "useful budgets; raise the limit or lower `least`"
             )
         return form
+
+    def _full_forms(self) -> list[FittedForm]:
+        """Return forms of all attributes: the calibrated collection, and the equal split.
+
+        With `exact` totals if the table is small enough; and with the smaller of `merged` and
+        `worst`, which hold for any mechanism, unless attributes are public.
+        """
+        problem, everything, forms = self.problem, self.problem.everything, list[FittedForm]()
+        if problem.has_clash(everything):
+            return forms
+        if exact := problem.scorer.fits(everything):
+            forms.append(self.certifier.certify(problem.fit(everything)))
+        if not problem.public:
+            records = None if exact else self.certifier.mergeable
+            forms.append(coarse_form(problem, records, everything, self.timer))
+        return [form for form in forms if problem.is_useful(form)]
 
     def _certified(self, form: Indices) -> FittedForm | None:
         """Return a form with certified budgets; None if they are below the useful ones."""
@@ -350,9 +371,7 @@ def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
             inner.search(seed)
         timer.seconds = seconds * POPULATION_SHAPING_END
         inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
-        chosen = [
-            form for form, share in inner.pool.support if share >= MIN_SHAPED_SHARE and form.matrix
-        ]
+        chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if form.matrix]
         timer.seconds = seconds
         certified = shaper.certified(chosen, rest, run.records)
     except KeyboardInterrupt:

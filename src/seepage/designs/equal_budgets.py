@@ -80,12 +80,8 @@ class Problem:
     @cached_property
     def mechanisms(self) -> dict[str, Any]:
         """The release of each attribute by name, as `leakage_matrix` takes it."""
-        return {
-            attribute.name: PUBLIC if public else name
-            for attribute, public, name in zip(
-                self.domain, self.public, self.mechanism, strict=True
-            )
-        }
+        releases = [PUBLIC if p else m for p, m in zip(self.public, self.mechanism, strict=True)]
+        return dict(zip(self.domain.names, releases, strict=True))
 
     @property
     def max_budget(self) -> float:
@@ -150,11 +146,7 @@ def make_problem(
         The guarantee and its options, see `Problem`.
     """
     domain = data.domain
-    is_public = attribute_mask(domain, public, "public")
-    is_left_out = attribute_mask(domain, left_out, "left_out")
-    if (both := is_public & is_left_out).any():
-        name = domain.names[int(np.argmax(both))]
-        raise InputError(f"{name!r} cannot be both public and left out")
+    is_public, is_left_out, _ = attribute_masks(domain, public, left_out)
     collected = ~(is_public | is_left_out)
     if not collected.any():
         raise InputError("at least one attribute must be collected, all are public or left out")
@@ -168,12 +160,19 @@ def make_problem(
     return problem
 
 
-def attribute_mask(domain: Domain, names: Iterable[str], what: str) -> Booleans:
-    """Return a mask of the attributes that are named."""
-    mask = np.zeros(len(domain), dtype=np.bool_)
-    for name in _checks.items(names, what):
-        mask[domain.index(name)] = True
-    return mask
+def attribute_masks(
+    domain: Domain, public: Iterable[str], left_out: Iterable[str], known: Iterable[str] = ()
+) -> list[Booleans]:
+    """Return masks of public, left-out and known attributes; a public one is neither other."""
+    given = {"public": public, "left out": left_out, "known": known}
+    masks = list[Booleans]()
+    for role, names in given.items():
+        indices = [domain.index(name) for name in _checks.items(names, role.replace(" ", "_"))]
+        masks.append(np.isin(np.arange(len(domain)), indices))
+        both = np.flatnonzero(masks[0] & masks[-1])
+        if role != "public" and len(both):
+            raise InputError(f"{domain.names[both[0]]!r} cannot be both public and {role}")
+    return masks
 
 
 def positive_limit(value: Any, what: str = "limit") -> float:

@@ -14,14 +14,15 @@ the restricted master problem of column generation: the best shares over the for
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage._numerics import Floats
 from seepage.designs.forms.form_problem import FittedForm, FormProblem
+
+MIN_REDUCED_GAIN = 2e-4
+"""Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final gap."""
 
 UPDATES_PER_PRUNING = 400
 """Multiplicative updates between two removals of forms whose shares have converged to 0."""
@@ -110,7 +111,6 @@ def best_shares(
     return evaluate(precisions, weights, shares)
 
 
-@dataclass
 class FormPool:
     """The columns of the restricted master problem: forms, their precisions, and their shares.
 
@@ -118,6 +118,9 @@ class FormPool:
     ----------
     problem
         The conditions of the design.
+
+    Attributes
+    ----------
     forms, rows, shares
         The forms, the precision of every quantity from each (one row per form), and the best
         shares found so far.
@@ -125,19 +128,19 @@ class FormPool:
         Rounded budgets of every form added so far, to recognise duplicates.
     """
 
-    problem: FormProblem
-    forms: list[FittedForm] = field(default_factory=list)
-    rows: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    shares: Floats = field(default_factory=lambda: np.zeros(0))
-    keys: set[tuple[Any, ...]] = field(default_factory=set)
+    def __init__(self, problem: FormProblem) -> None:
+        self.problem = problem
+        self.forms: list[FittedForm] = []
+        self.rows = np.zeros((0, len(problem.precisions.quantities)))
+        self.shares = np.zeros(0)
+        self.keys: set[tuple[Any, ...]] = set()
 
     def add(self, forms: list[FittedForm], weight: float = 0.1) -> None:
         """Add forms that are not in the pool yet; they start with `weight` of the shares."""
         forms = [form for form in forms if self._add_key(form)]
         if not forms:
             return
-        rows = np.array([self.problem.row(form) for form in forms])
-        self.rows = rows if not self.forms else np.vstack([self.rows, rows])
+        self.rows = np.vstack([self.rows, *map(self.problem.row, forms)])
         self.forms.extend(forms)
         start = weight if len(self.shares) else 1.0
         new_shares = np.full(len(forms), start / len(forms))
@@ -182,9 +185,12 @@ class FormPool:
         """Objective, gap and prices at the current shares."""
         return evaluate(self.rows, self.problem.weights, self.shares)
 
-    @property
-    def support(self) -> Iterator[tuple[FittedForm, float]]:
-        """The forms with a share above 1e-4, in descending order of the shares."""
-        for index in np.argsort(-self.shares, kind="stable").tolist():
-            if self.shares[index] > 1e-4:
-                yield self.forms[index], float(self.shares[index])
+    def support(self, least: float = 1e-4) -> list[FittedForm]:
+        """Return the forms with a share above `least`, in descending order of the shares."""
+        order = np.argsort(-self.shares, kind="stable").tolist()
+        return [self.forms[index] for index in order if self.shares[index] > least]
+
+    def is_improving(self, form: FittedForm, solution: ShareSolution) -> bool:
+        """Return whether the reduced gain g_f / phi - 1 is above `MIN_REDUCED_GAIN`."""
+        gain = self.problem.gain(form, solution.prices)
+        return gain > solution.objective * (1 + MIN_REDUCED_GAIN)

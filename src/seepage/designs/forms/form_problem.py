@@ -356,6 +356,10 @@ class FormProblem:
             row[j] = self.precisions.of_mechanism(j, name, epsilon)
         return row
 
+    def gain(self, form: FittedForm, prices: Floats) -> float:
+        """Return g_f = sum_j prices_j / v_j(f), with v_j(f) of one report of the form."""
+        return float(self.row(form) @ prices)
+
 
 def join(form: Iterable[int], item: Iterable[int]) -> Indices:
     """Return the union of a form and an item, ascending."""

@@ -34,9 +34,6 @@ MIN_STEP_GAIN = 1e-6
 MAX_IDLE_ROUNDS = 8
 """Rounds in a row without an improving form after which the thorough search ends."""
 
-MIN_REDUCED_GAIN = 2e-4
-"""Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final gap."""
-
 STARTS_PER_ROUND = 6
 """Number of start forms of the local search per pricing round."""
 
@@ -133,10 +130,6 @@ class FormSearch:
             i, j = form.attributes
             self.pair_budgets[i, j] = self.pair_budgets[j, i] = form.max_budget
 
-    def gain(self, form: FittedForm, prices: Floats) -> float:
-        """Return g_f = sum_j prices_j / v_j(f), with v_j(f) of one report of the form."""
-        return float(self.problem.row(form) @ prices)
-
     def fit_pairs(self) -> None:
         """Fit every pair of single attributes: their budgets bound those of all larger forms."""
         for index, first in enumerate(self.problem.items):
@@ -183,7 +176,7 @@ class FormSearch:
 
     def grow(self, form: FittedForm, prices: Floats) -> tuple[FittedForm, float]:
         """Add the item with the largest gain until none raises it; return the form and its gain."""
-        gain = self.gain(form, prices)
+        gain = self.problem.gain(form, prices)
         while not self.timer.expired():
             best: FittedForm | None = None
             candidates = self._candidates(form, prices)[:MAX_CANDIDATES]
@@ -192,7 +185,7 @@ class FormSearch:
                     break
                 larger = self._fit_if_better(form, item, budget_bound, gain, prices)
                 if larger is not None:
-                    value = self.gain(larger, prices)
+                    value = self.problem.gain(larger, prices)
                     if value > gain * (1 + MIN_STEP_GAIN):
                         best, gain = larger, value
             if best is None:
@@ -281,10 +274,10 @@ def generate_forms(
                 continue
             seen.add(local.attributes)
             form = certify(local, solution.prices if thorough else None)
-            if is_improving(form, search, solution):
+            if pool.is_improving(form, solution):
                 new.append(form)
         if thorough and not new:
-            new = _improving_pairs(search, certify, solution, max_pairs)
+            new = _improving_pairs(search, pool, certify, max_pairs)
         before = len(pool.forms)
         pool.add(new)
         improved = pool.solve_master(1e-4, 300)
@@ -293,24 +286,19 @@ def generate_forms(
         yield improved
 
 
-def is_improving(form: FittedForm, search: FormSearch, solution: ShareSolution) -> bool:
-    """Return whether the reduced gain g_f / phi - 1 is above `MIN_REDUCED_GAIN`."""
-    gain = search.gain(form, solution.prices)
-    return gain > solution.objective * (1 + MIN_REDUCED_GAIN)
-
-
 def _improving_pairs(
-    search: FormSearch, certify: CertifyForm, solution: ShareSolution, max_pairs: int
+    search: FormSearch, pool: FormPool, certify: CertifyForm, max_pairs: int
 ) -> list[FittedForm]:
     """Return pairs that improve once certified, even if not with the budgets of the search."""
+    solution = pool.solution
     pairs = [form for form in search.fitted.values() if form and len(form.attributes) == 2]
-    pairs.sort(key=lambda form: -search.gain(form, solution.prices))
+    pairs.sort(key=lambda form: -search.problem.gain(form, solution.prices))
     improving = []
     for pair in pairs[:max_pairs]:
         if search.timer.expired():
             break
         form = certify(pair, solution.prices)
-        if is_improving(form, search, solution):
+        if pool.is_improving(form, solution):
             improving.append(form)
     return improving
 
@@ -324,12 +312,12 @@ def _starts(
 ) -> list[FittedForm]:
     """Return start forms: half single items drawn by their gains, half from the pool's support."""
     problem = search.problem
-    gains = np.array([problem.row(singles[item]) @ prices for item in problem.items])
+    gains = np.array([problem.gain(singles[item], prices) for item in problem.items])
     weights = gains + gains.max() * 1e-3
     count = min(STARTS_PER_ROUND // 2, len(problem.items))
     drawn = rng.choice(len(problem.items), count, replace=False, p=weights / weights.sum())
     starts = [singles[problem.items[index]] for index in drawn.tolist()]
-    support = dict.fromkeys(form.attributes for form, _ in pool.support)
+    support = dict.fromkeys(form.attributes for form in pool.support())
     fitted = [form for form in map(search.fitted.get, support) if form is not None]
     if fitted:
         number = min(STARTS_PER_ROUND - count, len(fitted))

@@ -145,8 +145,6 @@ class FormCounter:
 
     def _count(self, order: tuple[int, ...]) -> Floats:
         """Return N, (strata x answers) x values, by one histogram per attribute."""
-        if len(order) == 1 and self.stratum_count == 1:
-            return self._count_single(order[0])
         cell, rows = self._cells(order)
         counts = np.zeros((rows, self.width))
         for k, start in enumerate(self.starts):
@@ -155,12 +153,6 @@ class FormCounter:
             part = np.bincount(index, self.records.weights, minlength=rows * size)
             counts[:, start : start + size] = part.reshape(rows, size)
         return counts
-
-    def _count_single(self, j: int) -> Floats:
-        """Return N of a form of one attribute: its pair counts with every attribute."""
-        pairs = self.records.pairs()
-        tables = [pairs.table(j, k) for k in range(len(self.sizes))]
-        return np.hstack(tables).astype(np.float64)
 
     @cached_property
     def _rows(self) -> tuple[Integers, Integers, Any]:

@@ -19,7 +19,6 @@ from seepage.designs.equal_budgets import largest_within
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.population_forms import PopulationForms, ScreenedForms
-from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
 
 TOLERANCE = 5e-4
@@ -56,6 +55,8 @@ class PopulationCertifier:
     """
 
     scope = "population"
+    mergeable = None
+    """No records: `merged` totals are those of the table."""
     max_pairs = 1000
     """Pairs certified in a round without an improving form by the screen, some 20 ms each."""
 
@@ -117,21 +118,22 @@ class PopulationCertifier:
             if asked < len(self.screen.rates) - 1:
                 self.screen.rates[asked + 1] = self.screen.rates[asked]
 
-    def _single_question(self, j: int, name: str, guarantee: str) -> FittedForm:
-        """Return the form of attribute j alone; its totals are its budget, within every limit."""
-        budget = min(float(self.problem.caps[j]), self.problem.min_limit)
+    def _single_question(self, j: int, guarantee: str) -> FittedForm:
+        """Return the form of attribute j alone; its totals are its budget, within every limit.
+
+        By GRR for the guarantee `"exact"`, else by the most precise mechanism.
+        """
+        budget, name = min(float(self.problem.caps[j]), self.problem.min_limit), "grr"
+        if guarantee == "worst":
+            name = self.problem.precisions.best_mechanism(j, budget)
         totals = np.full(len(self.problem.domain), budget)
         return FittedForm((j,), np.array([budget]), totals, (name,), guarantee)
 
     def singles(self) -> list[FittedForm]:
         """Return forms of one question by another mechanism than GRR; totals are its budget."""
-        problem, forms = self.problem, list[FittedForm]()
-        for item in () if self.population.public else problem.items:
-            budget = min(float(problem.caps[item[0]]), self.problem.min_limit)
-            name = problem.precisions.best_mechanism(item[0], budget) if len(item) == 1 else "grr"
-            if name != "grr":
-                forms.append(self._single_question(item[0], name, "worst"))
-        return [form for form in forms if problem.is_useful(form)]
+        items = () if self.population.public else self.problem.items
+        forms = [self._single_question(item[0], "worst") for item in items if len(item) == 1]
+        return [f for f in forms if f.mechanisms != ("grr",) and self.problem.is_useful(f)]
 
     def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
         """Return the form of attribute j alone with totals equal to its budget.
@@ -140,31 +142,9 @@ class PopulationCertifier:
         a larger budget may pass, while there is time to search for it.
         """
         may_be_larger = self.problem.caps[j] > self.problem.min_limit and not timer.expired()
-        return (
-            None
-            if self.population.public or may_be_larger
-            else self._single_question(j, "grr", "exact")
-        )
-
-    def full_forms(self, timer: Timer) -> list[FittedForm]:
-        """Return forms of all attributes: the equal split, and with `exact` totals if they fit."""
-        problem, everything = self.problem, self.problem.everything
-        if problem.has_clash(everything):
-            return []
-        forms = [] if self.population.public else [coarse_form(problem, None, everything)]
-        if self.screen.fits(everything):
-            forms.append(self.certify(problem.fit(everything)))
-        return [form for form in forms if problem.is_useful(form)]
-
-    def coarse_item(self, item: Indices) -> FittedForm:
-        """Return the form of an item whose limits cannot be computed, from its budgets alone."""
-        if self.population.public:
-            raise InputError(
-                f"{self.problem.listed(item)} asked together cannot be certified for the "
-                "population beside what is public; ask fewer together, raise the limit, or give "
-                "more records"
-            )
-        return coarse_form(self.problem, None, item)
+        if self.population.public or may_be_larger:
+            return None
+        return self._single_question(j, "exact")
 
     def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
         """Return the form with the largest equal budgets that keep all limits, cached.

@@ -17,7 +17,6 @@ from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import FormTable
-from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.totals import total_leakage
 from seepage.totals.result import GuaranteeError
@@ -27,32 +26,6 @@ MERGED_TIME = 0.2
 
 MERGED_WORK = 1e6
 """Maximum distinct records x attributes for which `merged` totals are computed."""
-
-
-def single_questions(problem: FormProblem, records: Records) -> list[FittedForm]:
-    """Return forms of one question by another mechanism than GRR, where it is more precise.
-
-    Totals are the exact values of `leakage_matrix`, at most the budget.  A form is returned only
-    if every total is within its limit at exactly this budget, as the leakage of subset selection
-    is not monotone in the budget.
-    """
-    attributes: dict[str, list[int]] = {}
-    for item in problem.items:
-        if len(item) == 1:
-            name = problem.precisions.best_mechanism(item[0], float(problem.caps[item[0]]))
-            if name != "grr":
-                attributes.setdefault(name, []).append(item[0])
-    forms = []
-    for name, indices in attributes.items():
-        budgets = np.where(np.isin(np.arange(len(problem.domain)), indices), problem.caps, 0.0)
-        values = leakage_matrix(records.pairs(), budgets, mechanism=name).values
-        for j in indices:
-            totals = values[:, j].copy()
-            totals[j] = problem.caps[j]
-            form = FittedForm((j,), problem.caps[[j]], totals, (name,), "exact")
-            if problem.excess(totals, form.epsilons) <= 0 and problem.is_useful(form):
-                forms.append(form)
-    return forms
 
 
 def coarse_form(
@@ -221,40 +194,35 @@ class TableCertifier:
     def __init__(self, problem: FormProblem, records: Records) -> None:
         self.problem, self.records = problem, records
         self.stratified = bool(problem.public or problem.known)
+        self.mergeable = None if self.stratified else records
+        """The records of `merged` totals, which do not count public and known attributes."""
         self._refined: dict[tuple[Indices, bytes, bytes], FittedForm] = {}
 
     def singles(self) -> list[FittedForm]:
-        """Return forms of one question by another mechanism than GRR."""
-        return [] if self.stratified else single_questions(self.problem, self.records)
+        """Return forms of one question by another mechanism than GRR, where it is more precise.
+
+        Totals are the exact values of `leakage_matrix`, at most the budget.  A form is returned
+        only if every total is within its limit at exactly this budget, as the leakage of subset
+        selection is not monotone in the budget.
+        """
+        problem, caps, forms = self.problem, self.problem.caps, list[FittedForm]()
+        names = ["grr"] * len(caps)
+        for item in () if self.stratified else problem.items:
+            if len(item) == 1:
+                names[item[0]] = problem.precisions.best_mechanism(item[0], float(caps[item[0]]))
+        budgets = np.where(np.array(names) != "grr", caps, 0.0)
+        if budgets.any():
+            leakages = leakage_matrix(self.records.pairs(), budgets, mechanism=names).values
+        for j in np.flatnonzero(budgets).tolist():
+            totals = np.where(np.arange(len(caps)) == j, caps[j], leakages[:, j])
+            form = FittedForm((j,), caps[[j]], totals, (names[j],))
+            if problem.excess(totals, form.epsilons) <= 0 and problem.is_useful(form):
+                forms.append(form)
+        return forms
 
     def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
         """Return None: no form has totals equal to its budget, as exact totals are at most that."""
         return None
-
-    def full_forms(self, timer: Timer) -> list[FittedForm]:
-        """Return forms of all attributes: the calibrated collection, and the equal split.
-
-        With `exact` totals if the table is small enough; and with the smaller of `merged` and
-        `worst`, which hold for any mechanism, unless attributes are public.
-        """
-        problem, everything, forms = self.problem, self.problem.everything, list[FittedForm]()
-        if problem.has_clash(everything):
-            return forms
-        if exact := problem.scorer.fits(everything):
-            forms.append(problem.fit(everything))
-        if not problem.public:
-            records = None if problem.known or exact else self.records
-            forms.append(coarse_form(problem, records, everything, timer))
-        return [form for form in forms if problem.is_useful(form)]
-
-    def coarse_item(self, item: Indices) -> FittedForm:
-        """Return the form of an item whose table is too large for exact totals."""
-        if self.stratified:
-            raise InputError(
-                f"the table of {self.problem.listed(item)} is too large for exact totals; "
-                "ask fewer together, or merge values"
-            )
-        return coarse_form(self.problem, self.records, item)
 
     def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
         """Return a form of the search, whose totals are certified; see `CertifyForm`."""

@@ -7,23 +7,18 @@ Shaped forms are columns of the master problem like product forms, priced at its
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from seepage._numerics import Floats
 from seepage.data.records import Records
-from seepage.designs.forms.a_optimal import FormPool, ShareSolution
+from seepage.designs.forms.a_optimal import MIN_REDUCED_GAIN, FormPool, ShareSolution
 from seepage.designs.forms.form_problem import MAX_BUDGET, FittedForm, FormProblem, Indices
-from seepage.designs.forms.form_search import (
-    MIN_REDUCED_GAIN,
-    FormSearch,
-    Timer,
-    is_improving,
-)
+from seepage.designs.forms.form_search import FormSearch, Timer
 from seepage.designs.shaped.admissible_reports import realised_ratio
 from seepage.designs.shaped.shape_form import MAX_CELLS, AnswerCounts, form_table, shape_form
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
@@ -37,16 +32,9 @@ SHAPES = ("never", "single", "forms", "record")
 MAX_SHAPED = 32
 """Maximum combinations of answers of a form of several attributes that is shaped."""
 
-
-class Effort(NamedTuple):
-    """Accuracy of a shaped report: the keywords `gap` and `starts` of `shape_form`."""
-
-    gap: float
-    starts: int
-
-
-ROUGH, FINE = Effort(5e-2, 4), Effort(5e-3, 40)
-"""For every shaped form, and again for those of the solution: rough adds .1 to .3 % of variance."""
+ROUGH, FINE = {"gap": 5e-2, "starts": 4}, {"gap": 5e-3, "starts": 40}
+"""Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and again for those
+of the solution; rough adds .1 to .3 % of variance."""
 
 MAX_SHAPED_PER_ROUND = 8
 """Maximum number of forms shaped per round, in descending order of the expected gain."""
@@ -129,7 +117,9 @@ class FormShaper:
         for form in forms:
             is_new = form.matrix is None and form.attributes not in self.shaped_attributes
             if is_new and self.can_improve(form):
-                gain = search.gain(form, solution.prices) * self._mean_ratio(len(form.attributes))
+                gain = self.problem.gain(form, solution.prices) * self._mean_ratio(
+                    len(form.attributes)
+                )
                 if gain > best.get(form.attributes, (0.0, form))[0]:
                     best[form.attributes] = gain, form
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], pair[1].attributes))
@@ -147,13 +137,13 @@ class FormShaper:
         """Shape the forms of the solution, then candidates; yield the solution after each round."""
         forms = [
             form
-            for form, share in pool.support
-            if share >= MIN_SHAPED_SHARE and form.matrix is None and self.can_improve(form)
+            for form in pool.support(MIN_SHAPED_SHARE)
+            if form.matrix is None and self.can_improve(form)
         ]
         while forms and not self.timer.expired():
             before = pool.solution
             shaped = self.shaped(forms, before.prices, ROUGH)
-            pool.add([form for form in shaped if is_improving(form, search, before)])
+            pool.add([form for form in shaped if pool.is_improving(form, before)])
             after = pool.solve_master(1e-4, 4000)
             yield after
             if after.objective > before.objective * (1 - MIN_ROUND_DECREASE):
@@ -166,12 +156,12 @@ class FormShaper:
         if self.timer.expired():
             return
         prices = pool.solution.prices
-        forms = [form for form, share in pool.support if share > MIN_SHAPED_SHARE]
-        pool.add(self.shaped([form for form in forms if form.matrix is not None], prices, FINE))
+        forms = [form for form in pool.support(MIN_SHAPED_SHARE) if form.matrix is not None]
+        pool.add(self.shaped(forms, prices, FINE))
         yield pool.solve_master(1e-4, 4000)
 
     def shaped(
-        self, forms: Iterable[FittedForm], prices: Floats, effort: Effort
+        self, forms: Iterable[FittedForm], prices: Floats, effort: Mapping[str, float]
     ) -> list[FittedForm]:
         """Return the shaped forms with a larger gain than the forms given, in their order."""
         forms = list(forms)
@@ -199,14 +189,16 @@ class FormShaper:
 
     def _is_better(self, form: FittedForm, shaped: FittedForm, prices: Floats) -> bool:
         """Return whether a shaped form has a larger gain than the form that it replaces."""
-        ratio = float(self.problem.row(shaped) @ prices) / float(self.problem.row(form) @ prices)
+        ratio = self.problem.gain(shaped, prices) / self.problem.gain(form, prices)
         if form.matrix is not None:
             return ratio > 1
         self.shaped_attributes.add(form.attributes)
         self.ratios.setdefault(len(form.attributes), []).append(ratio)
         return ratio > 1 + MIN_SHAPING_GAIN
 
-    def _shape(self, form: FittedForm, prices: Floats, effort: Effort) -> FittedForm | None:
+    def _shape(
+        self, form: FittedForm, prices: Floats, effort: Mapping[str, float]
+    ) -> FittedForm | None:
         """Return a form with one shaped report; None if stopped or if no report is admissible."""
         if self.stop.is_set():
             return None
@@ -214,7 +206,7 @@ class FormShaper:
             **self._form_limits(form),
             "wanted": self._wanted(form, prices),
             "stop": self.stop.is_set,
-            **effort._asdict(),
+            **effort,
         }
         names = [self.problem.domain.names[j] for j in form.attributes]
         try:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.sparse import csr_array
 
 from seepage._numerics import Floats
 
@@ -104,11 +105,9 @@ class _WarmSolver:
         self._add(rows, np.full(len(rows), -np.inf), np.zeros(len(rows)))
 
     def _add(self, rows: Floats, lower: Floats, upper: Floats) -> None:
-        nonzero = rows != 0
-        ends = np.cumsum(nonzero.sum(axis=1), dtype=np.int32)
-        starts = np.concatenate([[0], ends[:-1]]).astype(np.int32)
-        indices = np.nonzero(nonzero)[1].astype(np.int32)
-        self._solver.addRows(len(rows), lower, upper, len(indices), starts, indices, rows[nonzero])
+        sparse: Any = csr_array(rows)
+        cells = sparse.nnz, sparse.indptr[:-1], sparse.indices, sparse.data
+        self._solver.addRows(len(rows), lower, upper, *cells)
         self._solver.setOptionValue("simplex_strategy", DUAL)
 
     def minimise(self, costs: Floats) -> Floats | None:

@@ -312,13 +312,8 @@ class ShapedMechanism(MatrixMechanism, Result):
 
     def _columns(self) -> dict[str, Any]:
         rows = [(kind, name, *values) for (kind, name), values in self.promises.items()]
-        kinds, names, limits, realised = zip(*rows, strict=True)
-        return {
-            "promise": list(kinds),
-            "attribute": list(names),
-            "limit": list(limits),
-            "realised": list(realised),
-        }
+        names = ("promise", "attribute", "limit", "realised")
+        return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
     def chart(self) -> Any:
         """Return a heat map of the likeliest reports: log-likelihood ratio by report and cell.
