@@ -286,7 +286,7 @@ def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
         (("benchmark", "analysers", "t.csv", "--reference", "x"), "--reference must be one of spl"),
         (
             ("perturb", "t.csv", "--plan", "plan.json", "--form-column", "cofee"),
-            "the column of forms or identifiers must be in the table, got 'cofee'; did you mean",
+            "forms are assigned by 'cofee', and the table has no such column; did you mean",
         ),
     ],
 )

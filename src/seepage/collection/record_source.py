@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -168,37 +169,22 @@ def open_records(
     options = TableOptions.from_keywords(domain=domain, **table)
     source = open_source(data, options)
     columns_read = [options.rename.get(name, name) for name in source.names]
-    for name in asked:
+    for name in domain.names:
         if name not in columns_read:
+            needs = "the plan asks for" if name in asked else "forms are assigned by"
             hint = _checks.near_miss(name, columns_read)
-            raise TableError(f"the plan asks for {name!r}, and the table has no such column{hint}")
-    if assigned is not None and assigned.name not in columns_read:
-        hint = _checks.near_miss(assigned.name, columns_read)
-        raise TableError(
-            f"the column of forms or identifiers must be in the table, got {assigned.name!r}{hint}"
-        )
+            raise TableError(f"{needs} {name!r}, and the table has no such column{hint}")
+    kinds: dict[str, Callable[..., Column]] = {
+        name: partial(_CatchAllColumn, attribute=domain[name], other=value)
+        for name, value in others.items()
+    }
+    if assigned is not None:
+        kinds[assigned.name] = assigned.column
     columns = [
-        _column(choice, options, others, assigned, fields=source.fields)
+        kinds.get(choice.name, Column)(choice, options, fields=source.fields)
         for choice in options.choose(source.names)
     ]
     return TableScan(source, columns, options)
-
-
-def _column(
-    choice: Choice,
-    options: TableOptions,
-    others: Mapping[str, str],
-    assigned: FormColumn | None,
-    *,
-    fields: bool,
-) -> Column:
-    if assigned is not None and choice.name == assigned.name:
-        return assigned.column(choice, options, fields=fields)
-    if choice.name in others:
-        assert options.domain is not None
-        attribute = options.domain[choice.name]
-        return _CatchAllColumn(choice, options, attribute, others[choice.name], fields=fields)
-    return Column(choice, options, fields=fields)
 
 
 def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[str, str]:
@@ -248,9 +234,9 @@ class _CatchAllColumn(Column):
         self,
         choice: Choice,
         options: TableOptions,
+        *,
         attribute: Attribute,
         other: str,
-        *,
         fields: bool,
     ) -> None:
         super().__init__(choice, replace(options, missing="drop"), fields=fields)

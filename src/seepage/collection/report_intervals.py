@@ -108,7 +108,8 @@ def leakage_interval(
     """
     terms = PairTerms(*sums.terms(target, source))
     groups, targets, sources = terms.joint.shape
-    if targets < 2 or sources < 2 or sets.contrast == 0 or _contains_all(sets, sources):
+    contains_all = sets.kind == "subsets" and sets.size >= sources  # then nothing leaks
+    if targets < 2 or sources < 2 or sets.contrast == 0 or contains_all:
         return LeakageInterval(0.0, 0.0, 0.0)
     if groups < MIN_GROUPS:
         return LeakageInterval(0.0, 0.0, sets.contrast)
@@ -123,11 +124,6 @@ def leakage_interval(
     upper = max(lower, min(upper, sets.contrast))
     mean = float(np.mean([limits.estimate.item() for limits in fitted]))
     return LeakageInterval(min(max(mean, lower), upper), lower, upper)
-
-
-def _contains_all(sets: LikelySets, sources: int) -> bool:
-    """Return whether every likely set contains all source values, so that nothing leaks."""
-    return sets.kind == "subsets" and sets.size >= sources
 
 
 def _cross_fit(

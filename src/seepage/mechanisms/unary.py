@@ -289,8 +289,6 @@ class BasicRAPPOR(UnaryEncoding):
     @property
     def realised_epsilon(self) -> float:
         """The larger epsilon of a report by `perturb` and one by `instantaneous`, as drawn."""
-        if self.k == 1:
-            return 0.0
         flip, unset_bit, set_bit = (Fraction(step, CERTAIN) for step in self._two_steps)
         other_bit, true_bit = _after_flip(flip, unset_bit, set_bit)
         return max(super().realised_epsilon, log_above(self.likelihood_ratio(true_bit, other_bit)))
