@@ -7,6 +7,7 @@ random fifth of the records only; the other records certify its final reports, a
 
 import math
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -200,14 +201,14 @@ class DesignRun:
         """Run the rounds of a search; an interrupt ends it and keeps the last complete round."""
         if self.ended == "interrupted":
             return
-        snapshot = self.pool.snapshot()
+        complete = copy(self.pool)
         try:
             self.search_forms.fit_pairs()
             for _ in rounds:
-                snapshot = self.pool.snapshot()
+                complete = copy(self.pool)
                 self._show_progress()
         except KeyboardInterrupt:
-            self.pool.restore(snapshot)
+            self.pool = complete
             self.ended = "interrupted"
         else:
             self.ended = "time" if self.timer.expired() else "no better form"

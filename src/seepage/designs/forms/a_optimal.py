@@ -141,7 +141,7 @@ class FormPool:
         if not forms:
             return
         self.rows = np.vstack([self.rows, *map(self.problem.row, forms)])
-        self.forms.extend(forms)
+        self.forms = [*self.forms, *forms]
         start = weight if len(self.shares) else 1.0
         new_shares = np.full(len(forms), start / len(forms))
         self.shares = np.concatenate([self.shares * (1 - start), new_shares])
@@ -171,14 +171,6 @@ class FormPool:
             if solution.gap <= tolerance or not improving.any():
                 break
         return solution
-
-    def snapshot(self) -> tuple[list[FittedForm], Floats, Floats]:
-        """Return forms, rows and shares, for `restore` after an interrupt."""
-        return list(self.forms), self.rows, self.shares
-
-    def restore(self, snapshot: tuple[list[FittedForm], Floats, Floats]) -> None:
-        """Restore the forms, rows and shares of a snapshot."""
-        self.forms, self.rows, self.shares = snapshot
 
     @property
     def solution(self) -> ShareSolution:
