@@ -161,7 +161,7 @@ def _common_contrast(sources: Sequence[LikelihoodColumns]) -> float | None:
 
 def _limits_by_answers(matrices: list[Floats], counts: Floats, people: Floats, c: float) -> Limits:
     """Return KL_inf limits of p(y given x) from the counts of all combinations of answers."""
-    weights = reduce(np.kron, matrices)
+    weights = reduce(lambda one, other: np.asarray(np.kron(one, other)), matrices)
     shares = counts / np.maximum(people, 1.0)
     minimum, maximum = weights.min(axis=0)[:, None], weights.max(axis=0)[:, None]
     radius = mixture_radius(people, c)
