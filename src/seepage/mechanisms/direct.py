@@ -86,7 +86,7 @@ class DirectResponse(MixtureMechanism):
 
     def witness_report(self, likely: Booleans) -> ValueReports:
         """Return the report of the one likely value."""
-        return ValueReports.of(self.describe(), np.flatnonzero(self.checked_set(likely)), self.k)
+        return ValueReports.of(self.describe(), np.flatnonzero(self._checked_set(likely)), self.k)
 
 
 class GRR(DirectResponse):

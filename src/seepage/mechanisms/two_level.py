@@ -186,7 +186,7 @@ class TwoLevelMechanism(Mechanism):
 
     # The adversary ------------------------------------------------------------------------------
 
-    def checked_set(self, likely: Booleans) -> Booleans:
+    def _checked_set(self, likely: Booleans) -> Booleans:
         """Return a set of values that a report can support; raise for one of another size."""
         bits = np.asarray(likely, dtype=np.bool_)
         if bits.shape != (self.k,) or self.size not in (None, bits.sum()):
@@ -370,7 +370,7 @@ class SetMechanism(TwoLevelMechanism):
 
     def witness_report(self, likely: Booleans) -> BitReports:
         """Return the report that is the set `likely` itself."""
-        return BitReports(self.describe(), BitReports.pack(self.checked_set(likely)[None]))
+        return BitReports(self.describe(), BitReports.pack(self._checked_set(likely)[None]))
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism, or are not sets that it can report."""
