@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from seepage.charts import panels, results, scatter
-from seepage.charts.chart_common import OBJECT_MEMBERS, printable_names
+from seepage.charts.chart_style import OBJECT_MEMBERS, printable_names
 
 
 @pytest.fixture(scope="module")

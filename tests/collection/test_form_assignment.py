@@ -28,7 +28,7 @@ from seepage.collection.report_source import open_reports
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.records import Records
 from seepage.errors import InputError
-from seepage.mechanisms.exact_probabilities import randomness
+from seepage.mechanisms.randomness import randomness
 from seepage.plan.form import cumulative
 
 PAIRS = counts()

@@ -12,7 +12,7 @@ from command import run
 from plan_examples import collected, counts, people, plan_for, three_forms
 from seepage.collection.report_lines import MAX_LINE_BYTES, line_files, read_report_lines
 from seepage.errors import InputError
-from seepage.mechanisms.exact_probabilities import Randomness
+from seepage.mechanisms.randomness import Randomness
 from seepage.plan.wire import draw_form, form_bytes, perturb_record
 
 CHOSEN = {"sex": "grr", "job": "ss", "age": "oue", "ill": "exp"}

@@ -15,13 +15,8 @@ from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import Exponential, UtilityExponential
 from seepage.mechanisms.direct import GRR
-from seepage.mechanisms.exact_probabilities import (
-    Randomness,
-    draw_outputs,
-    exp_below,
-    integer_thresholds,
-    largest_ratio,
-)
+from seepage.mechanisms.exact_probabilities import exp_below, integer_thresholds, largest_ratio
+from seepage.mechanisms.randomness import Randomness, draw_outputs
 from seepage.mechanisms.reports import ValueReports, load_reports
 
 DISTANCE = -np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))

@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import kstest, norm
 
 from seepage.mechanisms import gaussian
-from seepage.mechanisms.exact_probabilities import Randomness, exp_below, log_nearest
+from seepage.mechanisms.exact_probabilities import exp_below, log_nearest
 from seepage.mechanisms.gaussian import (
     SPARE_SHARE,
     GaussianGrid,
@@ -20,6 +20,7 @@ from seepage.mechanisms.gaussian import (
     gaussian_sigma,
     normal_tail,
 )
+from seepage.mechanisms.randomness import Randomness
 
 
 def seeded(seed: int) -> Randomness:

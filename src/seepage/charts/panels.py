@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from seepage.charts.chart_common import (
+from seepage.charts.chart_style import (
     DIAGONAL,
     PALETTE,
     STEP,

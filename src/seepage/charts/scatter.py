@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from seepage.charts.chart_common import (
+from seepage.charts.chart_style import (
     DIAGONAL,
     Rows,
     chart_of,

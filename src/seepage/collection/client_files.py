@@ -20,7 +20,7 @@ from seepage._pages import fill_template
 from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
 from seepage.errors import InputError
-from seepage.mechanisms.exact_probabilities import Randomness
+from seepage.mechanisms.randomness import Randomness
 from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import factor

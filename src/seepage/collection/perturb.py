@@ -36,7 +36,7 @@ from seepage.collection.report_source import (
 )
 from seepage.data.table.sources import find_files
 from seepage.errors import DomainError, InputError
-from seepage.mechanisms.exact_probabilities import Randomness, Seed, randomness
+from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.form import Form, cumulative
 from seepage.plan.plan import Plan

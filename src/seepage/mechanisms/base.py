@@ -16,13 +16,7 @@ from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, two_level_leakage
-from seepage.mechanisms.exact_probabilities import (
-    ROWS,
-    Randomness,
-    Seed,
-    argmax_random_ties,
-    randomness,
-)
+from seepage.mechanisms.randomness import ROWS, Randomness, Seed, argmax_random_ties, randomness
 from seepage.mechanisms.reports import Reports, ValueReports
 
 

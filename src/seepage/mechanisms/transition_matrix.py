@@ -20,15 +20,14 @@ from seepage.leakage.likely_sets import Leakage, named_witness
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
-    Randomness,
     Thresholds,
-    draw_outputs,
     exact_cells,
     exp_below,
     integer_thresholds,
     largest_ratio,
     log_above,
 )
+from seepage.mechanisms.randomness import Randomness, draw_outputs
 from seepage.mechanisms.reports import ValueReports
 
 IDENTITY_TOLERANCE = 1e-6

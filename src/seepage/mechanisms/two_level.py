@@ -25,14 +25,13 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
-    Randomness,
     chance,
     exp_below,
     float_above,
-    guess_supported,
     log_above,
     log_nearest,
 )
+from seepage.mechanisms.randomness import Randomness, guess_supported
 from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits
 
 MAX_CELLS = 1 << 24

@@ -19,16 +19,14 @@ from seepage._numerics import Booleans, Integers, round_down
 from seepage.errors import InputError
 from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
-    Randomness,
-    Seed,
     chance,
     chance_above,
     exp_below,
     log_above,
     log_nearest,
-    randomness,
     square_root_below,
 )
+from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.two_level import RelaxedMechanism, SetMechanism
 

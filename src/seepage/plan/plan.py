@@ -15,7 +15,7 @@ from seepage._results import Result
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.exact_probabilities import Seed
+from seepage.mechanisms.randomness import Seed
 from seepage.plan.form import Form, Stored
 from seepage.plan.plan_parts import Alternative, PlannedAttribute, Provenance, add_forms, check_plan
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest

@@ -13,8 +13,8 @@ from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
 from seepage.data.spark.engine import spark_input, spark_session
 from seepage.data.spark.jobs import run
-from seepage.data.table.bins import record_priorities
 from seepage.data.table.options import TableOptions
+from seepage.data.table.sampling import record_priorities
 from seepage.errors import DomainError, SeepageError, TableError
 
 

@@ -18,7 +18,7 @@ from seepage.data.spark.shards import (
     plan_shards,
     unpack,
 )
-from seepage.data.table.bins import NumberSummary, record_priorities
+from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import DomainError, TableError
 
 

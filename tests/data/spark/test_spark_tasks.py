@@ -13,9 +13,9 @@ import seepage as sp
 from seepage.data.domain import Domain
 from seepage.data.spark import tasks as spark_found
 from seepage.data.spark.tasks import find_values, only_binned, partial_domain
-from seepage.data.table import bins
-from seepage.data.table.bins import NumberSummary, record_priorities, share_of
+from seepage.data.table import sampling
 from seepage.data.table.options import TableOptions
+from seepage.data.table.sampling import NumberSummary, record_priorities, share_of
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError
 
@@ -134,7 +134,7 @@ def test_no_record_is_left():
 
 
 def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monkeypatch):
-    monkeypatch.setattr(bins, "SAMPLE_SIZE", 1000)
+    monkeypatch.setattr(sampling, "SAMPLE_SIZE", 1000)
     rows = 20_000
     ranks, values = record_priorities(0, rows), np.random.default_rng(4).normal(size=rows)
     there = np.arange(rows) % 3 == 0

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from seepage.data.table import bins as module
-from seepage.data.table.bins import NumberSummary, Quantile, record_priorities
+from seepage.data.table import sampling as module
+from seepage.data.table.bins import Quantile
+from seepage.data.table.sampling import NumberSummary, record_priorities
 
 
 def summarise(values, cuts):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
-from seepage.data.table.bins import MIN_BUFFER, PrioritySample, record_priorities
 from seepage.data.table.options import TableOptions
+from seepage.data.table.sampling import MIN_BUFFER, PrioritySample, record_priorities
 from seepage.data.table.scan import CodedBatch, open_scan
 from seepage.errors import TableError
 

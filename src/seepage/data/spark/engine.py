@@ -42,9 +42,9 @@ from seepage.data.spark.tasks import (
     plan_coding,
     without_bins,
 )
-from seepage.data.table.bins import share_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import IndexedRecords, first_records
+from seepage.data.table.sampling import share_of
 from seepage.data.table.scan import check_records
 from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
 from seepage.errors import DomainError, InputError, TableError

@@ -17,11 +17,12 @@ from seepage.data.counting.distinct import Gathering
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.recoding import merge_pairs, widened
-from seepage.data.table.bins import Edges, NumberSummary, binned_attribute
+from seepage.data.table.bins import Edges, binned_attribute
 from seepage.data.table.column import Column, columns_of
 from seepage.data.table.labels import FoundAlphabet, ManyNumbers
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.persons import RecordChoice
+from seepage.data.table.sampling import NumberSummary
 from seepage.data.table.scan import TableScan, check_records
 from seepage.data.table.sources import Source
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from seepage._numerics import Booleans, Codes
 from seepage.data.table.bin_coder import BinCoder, NotANumber, numbers_of
-from seepage.data.table.bins import Edges, NoBins, NumberSummary, Priorities, record_priorities
+from seepage.data.table.bins import Edges, NoBins
 from seepage.data.table.coders import CategoryCoder, category_coder, is_number_type, unpacked
 from seepage.data.table.labels import (
     Alphabet,
@@ -21,6 +21,7 @@ from seepage.data.table.labels import (
     number_label,
 )
 from seepage.data.table.options import Choice, TableOptions
+from seepage.data.table.sampling import NumberSummary, Priorities, record_priorities
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
-from seepage.data.table.bins import NumberSummary, record_priorities
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
+from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import TableError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What all charts share: names, colours, panels, display in notebooks, and files.
+"""The style that all charts share: names, colours, panels, display in notebooks, and files.
 
 Names and values come from a table, so `printable_names` escapes what Vega cannot draw.  `finish`
 applies the common style, and lets notebooks display a chart as SVG without a network.
