@@ -545,3 +545,21 @@ def test_shares_near_0_do_not_end_the_search() -> None:
     made = sp.shape(people, ["a", "b"], known=["c"], **options)
     assert made.realised()["a"] <= 20.0
     assert "gap" in repr(made)
+
+
+@pytest.mark.parametrize(("limit", "record_limit"), [(2.0, 1.5), (1.0, 1.0)])
+def test_a_combination_that_never_occurs_beside_a_record_limit(limit, record_limit):
+    """Hardly any report determines its cell: shares solved for exactly would be negative."""
+    domain = sp.Domain([sp.Attribute(name, ("a", "b", "c")) for name in ("x", "y")])
+    counts = {(0, 0): 463, (0, 1): 1904, (0, 2): 22, (1, 0): 1593, (1, 1): 1922, (1, 2): 40}
+    counts |= {(2, 0): 22, (2, 1): 34}
+    records = sp.Records(domain, list(counts), list(counts.values()))
+    made = sp.shape(
+        records, ["x", "y"], limits=limit, epsilon=2.0, record_limit=record_limit, scope="table"
+    )
+    assert max(made.realised().values()) <= limit
+    assert made.realised_epsilon <= record_limit
+    answers = made.cell_codes({"x": [0, 1, 2] * 2000, "y": [1, 0, 1] * 2000})
+    found = made.marginals(made.perturb(answers, rng=1))
+    for name, shares in (("x", [1 / 3] * 3), ("y", [1 / 3, 2 / 3, 0])):
+        assert np.all(np.abs(found[name].frequencies - shares) < 5 * found[name].standard_errors)

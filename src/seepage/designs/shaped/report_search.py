@@ -58,6 +58,9 @@ MAX_ASCENT_STEPS = 4
 MAX_RESIDUAL = 1e-8
 """Maximum residual of the equations for which the number of reports is reduced."""
 
+MAX_CORRECTION = 0.01
+"""Maximum relative change of a share that corrects a residual."""
+
 MIN_REDUCED_GAIN = 0.02
 """Minimum reduced gain of a new report, relative to gap x second moment."""
 
@@ -295,15 +298,21 @@ def _fewest_reports(
     scale = np.abs(equations).max(axis=1)
     equations, right = equations / scale[:, None], right / scale
     factors, residual = nnls(equations * shares, right, maxiter=30 * len(shares))
+    basic = factors * shares > MIN_SHARE
     if residual < MAX_RESIDUAL:
-        basic = factors * shares > MIN_SHARE
-        pool, coordinates, shares = pool[basic], coordinates[basic], (factors * shares)[basic]
-    return pool, _corrected(coordinates.T, span.sum(axis=0), shares)
+        fewer = _corrected(coordinates[basic], span, (factors * shares)[basic])
+        if fewer is not None:
+            return pool[basic], fewer
+    corrected = _corrected(coordinates, span, shares)
+    return pool, shares / (shares @ pool).max() if corrected is None else corrected
 
 
-def _corrected(equations: Floats, right: Floats, shares: Floats) -> Floats:
-    """Return shares that solve the equations, with the least squared relative change."""
-    scaled = equations * shares
-    return np.asarray(
-        shares + shares * np.linalg.lstsq(scaled, right - scaled.sum(axis=1), rcond=None)[0]
-    )
+def _corrected(coordinates: Floats, span: Floats, shares: Floats) -> Floats | None:
+    """Return shares with sum theta w = 1, of least squared relative change; None if that is large.
+
+    It is large where the reports hardly determine a cell that never occurs.
+    """
+    scaled = (shares[:, None] * coordinates).T
+    missing = span.sum(axis=0) - scaled.sum(axis=1)
+    change = np.linalg.lstsq(scaled, missing, rcond=None)[0]
+    return shares + shares * change if np.abs(change).max() < MAX_CORRECTION else None
