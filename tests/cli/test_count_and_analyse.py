@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -212,3 +213,14 @@ def _check_error(done, message):
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert done.stdout == ""
+
+
+def test_limits_of_leaks_are_rounded_outwards():
+    columns = ["sex", "race", "income", "education"]
+    printed = run("analyse", "adult", "--columns", ",".join(columns), "--epsilon", 1).stdout
+    found = re.findall(r"([\d.]+) to ([\d.]+) in the population", printed)
+    leaks = sp.analyse("adult", 1.0, columns=columns).leaks(len(found))
+    assert len(leaks) > 3
+    for leak, (lower, upper) in zip(leaks, found, strict=True):
+        assert leak.lower - 0.01 < float(lower) <= leak.lower
+        assert leak.upper <= float(upper) < leak.upper + 0.01

@@ -94,7 +94,7 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
         ends = f"{' = '.join(leak.sources)} -> {' = '.join(leak.targets)}"
         lines.append(
             f"  {ends}: {leak.leakage:.2f} of at most {budgets[leak.source]:.2f}, "
-            f"{leak.lower:.2f} to {leak.upper:.2f} in the population"
+            f"{lower_text(leak.lower)} to {upper_text(leak.upper)} in the population"
         )
         lines += [f"      {leak.sentence()}"] if leak.witness else []
     limits = matrix.interval()

@@ -1,5 +1,6 @@
 """Leakages estimated from collected reports alone, each with a confidence interval."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from seepage import __version__, _checks
-from seepage._numerics import Floats
+from seepage._numerics import Floats, rounded_up
 from seepage._results import Progress, Result, json_ready
 from seepage.collection.estimated_pairs import EstimatedPairs, estimate_pairs
 from seepage.collection.report_intervals import LeakageInterval, leakage_interval
@@ -91,11 +92,11 @@ class ReportAnalysis(Result):
         ]
 
     def sentences(self, count: int = 10) -> list[str]:
-        """Return one sentence for each of the strongest leaks."""
+        """Return one sentence for each of the strongest leaks, its limits rounded outwards."""
         releases = dict(zip(self.domain.names, self.releases, strict=True))
         return [
             f"{source} -> {target}: {leakage.estimate:.2f} "
-            f"({leakage.lower:.2f} to {leakage.upper:.2f}) "
+            f"({math.floor(100 * leakage.lower) / 100:.2f} to {rounded_up(leakage.upper, 2)}) "
             f"of at most {releases[source].epsilon:.2f}"
             for target, source, leakage in self.strongest(count)
         ]
