@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import wires
 from scipy.stats import chisquare
 
+import wires
 from command import run
 from plan_examples import counts, plan_for
 from seepage.collection.client_files import client_vectors

@@ -164,7 +164,7 @@ def test_attributes_that_are_public_or_not_collected():
     assert plan.epsilons.tolist() == [0.0, 1.0, 1.0, 0.0]
     with pytest.raises(InputError, match="'sex' cannot be both public and collected"):
         plan_for(PAIRS, 1.0, public=["sex"], collect=["sex", "job"])
-    with pytest.raises(InputError, match="at least one attribute"):
+    with pytest.raises(InputError, match="a plan must collect at least one attribute"):
         plan_for(PAIRS, 0.0)
 
 
@@ -191,7 +191,7 @@ def test_mechanisms_as_objects_keep_their_parameters():
         ({"epsilon": {"sex": 1.0}}, "'job' has none"),
         ({"delta": 0.5, "mechanism": "grr"}, "has delta 0, got delta 0.5"),
         ({"limit": -1.0}, "limit must be a finite number"),
-        ({"totals": [1.0]}, "one total per attribute, 'job' has none"),
+        ({"totals": [1.0]}, "one number for each of the 4 attributes, got 1"),
         ({"totals": [1.0, 1.0, -1.0, 1.0]}, "a total must be at least 0"),
         ({"totals": [1.0, 1.0, float("nan"), 1.0]}, "a total must be at least 0"),
         ({"guarantee": None}, "guarantee must be one of"),

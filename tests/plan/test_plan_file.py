@@ -502,23 +502,24 @@ def test_totals_that_do_not_follow_from_the_forms_are_rejected(plan, saved):
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("place", "value", "message"),
     [
-        (["plan"], 3),
-        (["plan", "attributes"], None),
-        (["plan", "attributes", 0], "sex"),
-        (["plan", "attributes", 0], {"name": "sex"}),
-        (["plan", "attributes", 0, "mechanism"], ["grr"]),
-        (["plan", "guarantee"], {}),
-        (["plan", "forms"], []),
-        (["digest"], None),
+        (["plan"], 3, "is no valid plan: the plan and its attributes must be objects"),
+        (["plan"], {}, "is no valid plan: the field 'attributes' is missing"),
+        (["plan", "attributes"], None, "must be objects"),
+        (["plan", "attributes", 0], "sex", "must be objects"),
+        (["plan", "attributes", 0], {"name": "sex"}, "the field 'mechanism' is missing"),
+        (["plan", "attributes", 0, "mechanism"], ["grr"], "Expected `str`, got `array`"),
+        (["plan", "guarantee"], {}, "Expected `str`, got `object`"),
+        (["plan", "forms"], [], "was edited"),
+        (["digest"], None, "was edited"),
     ],
 )
-def test_a_damaged_file_of_version_1_raises(tmp_path, place, value):
+def test_a_damaged_file_of_version_1_raises(tmp_path, place, value, message):
     content = part = json.loads(VERSION_1.read_text())
     for key in place[:-1]:
         part = part[key]
     part[place[-1]] = value
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(content))
-    load_error(path)
+    assert message in load_error(path)

@@ -74,11 +74,6 @@ class Mechanism(ABC):
         The alphabet size, at least 1.
     parameters
         The parameters as plain JSON; with the name and k they identify the mechanism's reports.
-
-    Attributes
-    ----------
-    outputs
-        The number of values that `ValueReports` can hold: k, unless the constructor sets another.
     """
 
     name: str
@@ -94,11 +89,16 @@ class Mechanism(ABC):
     """Whether a report is a set of supported values, its likelihood a function of that set."""
 
     def __init__(self, k: int, **parameters: Any) -> None:
-        self.k = self.outputs = _checks.integer(k, "k", 1)
+        self.k = _checks.integer(k, "k", 1)
         for name, check in (("epsilon", _checks.epsilon), ("delta", _checks.delta)):
             if name in parameters:
                 parameters[name] = check(parameters[name])
         self.parameters = parameters
+
+    @cached_property
+    def outputs(self) -> int:
+        """The number of values of `ValueReports`: k, unless a mechanism sets or defines another."""
+        return self.k
 
     @classmethod
     def create(cls, k: int, epsilon: float, delta: float = 0.0) -> "Mechanism":

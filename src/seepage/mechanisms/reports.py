@@ -155,18 +155,19 @@ class BitReports(Reports):
         return octets.view("<u8").astype(np.uint64, copy=False).reshape(rows, width)
 
     @classmethod
-    def from_blocks(
-        cls, origin: Origin, inputs: Any, sets: Callable[[Any], Booleans], cells: int = CELLS
-    ) -> Self:
-        """Return one report per input; `sets` returns those of a block as a boolean matrix.
+    def pack_blocks(
+        cls, k: int, inputs: Any, sets: Callable[[Any], Booleans], cells: int = CELLS
+    ) -> NDArray[np.uint64]:
+        """Return one set of k values per input, as bits of 64-bit words.
 
-        In blocks of about `cells` cells, so that memory does not grow with the column.
+        `sets` returns the sets of a block of inputs as a boolean matrix.  In blocks of about
+        `cells` cells, so that memory does not grow with the column.
         """
-        words = np.empty((len(inputs), -(-int(origin["k"]) // 64)), dtype=np.uint64)
-        step = max(1, cells // int(origin["k"]))
+        words = np.empty((len(inputs), -(-k // 64)), dtype=np.uint64)
+        step = max(1, cells // k)
         for start in range(0, len(inputs), step):
             words[start : start + step] = cls.pack(sets(inputs[start : start + step]))
-        return cls(origin, words)
+        return words
 
     @staticmethod
     def set_sizes(words: NDArray[np.uint64]) -> Integers:

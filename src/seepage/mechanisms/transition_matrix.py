@@ -301,11 +301,10 @@ class UtilityExponential(MatrixMechanism):
 
     def __init__(self, utility: ArrayLike, epsilon: float) -> None:
         self.utility = _checked_utility(utility)
-        k, outputs = self.utility.shape
+        k, self.outputs = self.utility.shape
         stated = _checks.epsilon(epsilon)
         digest = hashlib.sha256((self.utility + 0.0).astype("<f8").tobytes()).hexdigest()
-        Mechanism.__init__(self, k, outputs=outputs, epsilon=stated, utility=digest)
-        self.outputs = outputs
+        Mechanism.__init__(self, k, outputs=self.outputs, epsilon=stated, utility=digest)
         self.sensitivity = float(np.ptp(self.utility, axis=0).max())
         if k > 1 and not self.sensitivity:
             raise InputError("two values must differ in their utility, got a sensitivity of 0")

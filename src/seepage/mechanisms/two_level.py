@@ -163,7 +163,7 @@ class TwoLevelMechanism(Mechanism):
 
     def packed(self, reports: Any) -> NDArray[np.uint64]:
         """Return the supported values as bits of 64-bit words, computed in blocks."""
-        return BitReports.from_blocks(self.describe(), reports, self.supported, CELLS).words
+        return BitReports.pack_blocks(self.k, reports, self.supported, CELLS)
 
     def tally(self, reports: Any) -> Floats:
         """Return how many reports support each value."""

@@ -63,9 +63,8 @@ class UnaryEncoding(SetMechanism):
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
         """Return the one-hot vector of each value with every bit perturbed."""
-        return BitReports.from_blocks(
-            self.describe(), codes, lambda block: self._bits(block, source)
-        )
+        bits = BitReports.pack_blocks(self.k, codes, lambda block: self._bits(block, source))
+        return BitReports(self.describe(), bits)
 
     def _bits(self, codes: Integers, source: Randomness) -> Booleans:
         """Return the bits of one block of reports, shape (n, k)."""
@@ -303,9 +302,8 @@ class BasicRAPPOR(UnaryEncoding):
         """
         checked = self.checked_codes(codes)
         source = randomness(rng)
-        return BitReports.from_blocks(
-            self._kept_origin(), checked, lambda block: self._keep(block, source)
-        )
+        bits = BitReports.pack_blocks(self.k, checked, lambda block: self._keep(block, source))
+        return BitReports(self._kept_origin(), bits)
 
     def instantaneous(self, kept: BitReports, rng: Seed = None) -> BitReports:
         """Return an instantaneous response of each permanent response, to be released.
@@ -320,9 +318,10 @@ class BasicRAPPOR(UnaryEncoding):
         if not isinstance(kept, BitReports) or dict(kept.origin) != self._kept_origin():
             raise InputError(f"kept must be permanent responses of {self.describe()}")
         source = randomness(rng)
-        return BitReports.from_blocks(
-            self.describe(), kept, lambda block: self._release(block.bits(), source)
+        bits = BitReports.pack_blocks(
+            self.k, kept, lambda block: self._release(block.bits(), source)
         )
+        return BitReports(self.describe(), bits)
 
     def _kept_origin(self) -> dict[str, object]:
         return {**self.describe(), "mechanism": f"{self.name}-permanent"}

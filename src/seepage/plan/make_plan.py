@@ -96,10 +96,11 @@ def make_plan(
     mechanisms = for_each(domain, mechanism, "mechanism")
     public_names = {domain[name].name for name in public}
     collected = _collected(domain, budgets, collect, public_names)
+    if not collected:
+        raise InputError("a plan must collect at least one attribute, got none")
+    each = zip(domain, mechanisms, budgets, deltas, strict=True)
     questions = tuple(
-        _question(attribute, *settings)
-        for attribute, *settings in zip(domain, mechanisms, budgets, deltas, strict=True)
-        if attribute.name in collected
+        _question(attribute, *chosen) for attribute, *chosen in each if attribute.name in collected
     )
     channel = ProductChannel(questions=questions)
     plan = plan_of_forms(
@@ -132,7 +133,13 @@ def _totals_and_claim(
         }
         return totals.values.tolist(), totals.deltas.tolist(), claim
     name = _checks.choice(guarantee, "guarantee", PLAN_GUARANTEES)
-    return list(np.atleast_1d(totals)), [], {"guarantee": name, "basis": "bound"}
+    numbers = list(np.atleast_1d(totals))
+    if len(numbers) != len(domain):
+        raise InputError(
+            f"totals must be one number for each of the {len(domain)} attributes, "
+            f"got {len(numbers)}"
+        )
+    return numbers, [], {"guarantee": name, "basis": "bound"}
 
 
 def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) -> None:

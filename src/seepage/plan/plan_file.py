@@ -52,13 +52,22 @@ class PlanFile(Stored, frozen=True, kw_only=True):
 
 
 def _read_version_1(content: bytes) -> tuple[Plan, bool]:
-    """Return a plan of version 1, in which everyone is asked everything, as a plan of one form.
+    """Return the plan of a file of version 1, and whether its digest matches it."""
+    file = msgspec.json.decode(content)
+    try:
+        digest = hashlib.sha256(msgspec.json.encode(file["plan"], order="sorted")).hexdigest()
+        return msgspec.convert(_with_form(file["plan"]), Plan), file["digest"] == digest
+    except KeyError as problem:
+        raise InputError(f"the field {problem} is missing") from None
+    except (TypeError, AttributeError):
+        raise InputError("the plan and its attributes must be objects") from None
+
+
+def _with_form(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON of a plan of version 1, in which everyone is asked everything, with one form.
 
     There the question of an attribute is part of it; its mechanism is None if it is not collected.
     """
-    file = msgspec.json.decode(content)
-    plan = file["plan"]
-    digest = hashlib.sha256(msgspec.json.encode(plan, order="sorted")).hexdigest()
     parts = [
         {name: attribute.pop(name) for name in ("mechanism", "epsilon", "delta", "parameters")}
         for attribute in plan["attributes"]
@@ -77,7 +86,7 @@ def _read_version_1(content: bytes) -> tuple[Plan, bool]:
         "total_deltas": [attribute["total_delta"] for attribute in plan["attributes"]],
         "record": json_ready(msgspec.convert(channel, ProductChannel).record),
     }
-    return msgspec.convert({**plan, "forms": [form]}, Plan), file["digest"] == digest
+    return {**plan, "forms": [form]}
 
 
 def _read_version_2(content: bytes) -> tuple[Plan, bool]:
@@ -182,8 +191,6 @@ def _decode(file: str, content: bytes) -> tuple[Plan, bool]:
             return plan, intact
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as problem:
         raise InputError(f"{file} is no valid plan: {problem}") from None
-    except (LookupError, TypeError, AttributeError):  # of the plain content of version 1
-        raise InputError(f"{file} is no valid plan: a field is missing or no object") from None
     raise InputError(
         f"{file} has version {version} of the plan format, this seepage reads up to "
         f"{max(VERSIONS)}; use the seepage that wrote it, or a newer one"

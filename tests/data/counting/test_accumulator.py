@@ -162,8 +162,11 @@ def test_invalid_codes_raise(codes, message, compiled):
 
 
 def test_sizes_of_other_columns_raise():
-    with pytest.raises(DomainError, match=r"each of the 3 attributes, got 2 of lengths 1"):
-        PairAccumulator(2).add([np.array([0]), np.array([0])], (2, 2, 2))
+    column = np.array([0])
+    with pytest.raises(DomainError, match=r"one number for each of the 2 columns, got 3"):
+        PairAccumulator(2).add([column] * 2, (2, 2, 2))
+    with pytest.raises(DomainError, match=r"one number for each of the 3 columns, got 2"):
+        PairAccumulator(3).add([column] * 2, (2, 2))
 
 
 @pytest.mark.parametrize("most", [255, 256, 257])

@@ -118,7 +118,12 @@ class PairAccumulator:
             Whether to count with Numba, which takes about a second to load, or with NumPy; by
             default Numba if the rows are many.
         """
-        rows = _row_count(codes, sizes)
+        columns = len(self._cells.capacities)
+        if len(sizes) != columns:
+            raise DomainError(
+                f"sizes must have one number for each of the {columns} columns, got {len(sizes)}"
+            )
+        rows = _row_count(codes, columns)
         narrow = [_as_codes(column, index) for index, column in enumerate(codes)]
         self._cells = self._cells.with_room(sizes)
         if compiled is None:
@@ -182,12 +187,12 @@ def _with_code_zero(
     return tables
 
 
-def _row_count(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> int:
-    """Return the length of all arrays; a DomainError is raised unless there is one per size."""
+def _row_count(codes: Sequence[NDArray[Any]], columns: int) -> int:
+    """Return the length of all arrays; a DomainError is raised unless there is one per column."""
     lengths = sorted({len(column) for column in codes})
-    if len(codes) != len(sizes) or len(lengths) > 1:
+    if len(codes) != columns or len(lengths) > 1:
         raise DomainError(
-            f"there must be one equally long array for each of the {len(sizes)} attributes, "
+            f"there must be one equally long array for each of the {columns} attributes, "
             f"got {len(codes)} of lengths {', '.join(map(str, lengths))}"
         )
     return lengths[0]
@@ -253,7 +258,7 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
     [[0, 2], [1, 1]]
     """
     arrays = [np.asarray(column) for column in codes]
-    rows = _row_count(arrays, domain.sizes)
+    rows = _row_count(arrays, len(domain))
     step = max(MIN_SLICE_ROWS, min(MAX_SLICE_ROWS, MAX_SLICE_CODES // len(domain)))
     batches = (
         ([column[start : start + step] for column in arrays], domain.sizes)

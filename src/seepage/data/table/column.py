@@ -220,8 +220,10 @@ def find_edges(source: Source, columns: Sequence[Column]) -> None:
             column.set_edges(column.given_edges)
         else:
             summaries[column] = NumberSummary()
+    if not summaries:
+        return
     before = 0
-    for batch in source.batches([column.source for column in summaries]) if summaries else ():
+    for batch in source.batches([column.source for column in summaries]):
         priorities = record_priorities(before, batch.num_rows)
         for column, summary in list(summaries.items()):
             try:

@@ -160,7 +160,8 @@ class TableScan:
         batches = self._coded()
         for arrays, codes, first in batches:
             unbinned = _without_codes(codes)
-            if unbinned and self.rows_read > len(arrays[0]):
+            is_first = self.rows_read == len(arrays[0])
+            if unbinned and not is_first:
                 self._find_edges_late(unbinned, batches)
                 return
             if unbinned:
@@ -237,9 +238,10 @@ class TableScan:
         for arrays, codes, first in self._coded():
             missing: dict[int, Booleans | None] = {}
             unbinned = _without_codes(codes)
+            is_first = self.rows_read == len(arrays[0])
             priorities = record_priorities(first, len(arrays[0])) if unbinned else None
             for index in unbinned:
-                if self.rows_read == len(arrays[0]):
+                if is_first:
                     self.summaries[index] = NumberSummary(share)
                 summary = self.summaries.get(index)
                 missing[index] = self.columns[index].collect(arrays[index], priorities, summary)

@@ -7,11 +7,11 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-import wires
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+import wires
 from seepage.errors import InputError
 from seepage.mechanisms import (
     GRR,
