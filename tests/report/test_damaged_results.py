@@ -122,10 +122,7 @@ CUT = _saved()["counts"]
         (_with(records=3), "do not match its digest"),
         (_with(domain=[]), "3 entries, the domain 0 attributes"),
         (_with(attributes=["sex", "race", "sex"]), "not those of the domain"),
-        (
-            _with(epsilon=[1.0]),
-            "epsilon must be one number or one for each of the 3",
-        ),
+        (_with(epsilon=[1.0]), "was edited: epsilon has 1 entries"),
         (_with(epsilon="1"), r"Expected `float \| array`, got `str` - at `\$.epsilon`"),
         (_with(epsilon=-1.0), ">= 0"),
         (_with(view="all"), r"at `\$.view`"),

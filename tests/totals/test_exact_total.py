@@ -108,6 +108,16 @@ def test_only_equal_shares_in_fractions_are_independent(joint, multiplied):
     assert exact_module._is_independent(tuples_of(joint), 0) == (len(shares) == 1)
 
 
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_source_has_as_many_columns_as_it_counts(size):
+    for width in range(1, size + 1):
+        for kind in ("singletons", "subsets", "all"):
+            column = TwoLevelColumns(size, LikelySets(kind, 1.0, width if kind == "subsets" else 1))
+            matrix = column.matrix()
+            assert matrix.shape == (size, column.count)
+            assert len(np.unique(matrix, axis=1).T) == column.count
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_matrix_with_more_reports_than_values(seed):
     """Its best report is found for each combination of the others, not enumerated with them."""

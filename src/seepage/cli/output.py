@@ -42,7 +42,7 @@ def format_result(form: str, result: Any, text: Callable[..., str], *settings: A
 def write_chart(result: Any, path: str | None) -> None:
     """Write the chart of a result to a file; nothing for None."""
     if path is not None:
-        from seepage.charts.chart_style import save_chart
+        from seepage.charts.chart_files import save_chart
 
         save_chart(result.chart(), path)
 
@@ -128,7 +128,7 @@ class OutputFile(click.Path):
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         if param is not None and param.name == "chart":
-            from seepage.charts.chart_style import chart_ending
+            from seepage.charts.chart_files import chart_ending
 
             chart_ending(path)
         return str(value)

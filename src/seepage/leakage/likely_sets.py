@@ -136,10 +136,10 @@ class LikelySets:
         Where it has, only one of each set and its complement is returned: the one without the
         last input.
         """
-        if self.kind == "all" or size == 2:
+        width = self.size if self.kind == "subsets" else 1
+        if self.kind == "all" or (size == 2 and width == 1):
             numbers = np.arange(1, 2 ** (size - 1))
             return ((numbers[:, None] >> np.arange(size)) & 1).astype(np.float64), True
-        width = 1 if self.kind == "singletons" else self.size
         chosen = np.array(list(combinations(range(size), width)))
         masks = np.zeros((len(chosen), size))
         np.put_along_axis(masks, chosen, 1.0, axis=1)

@@ -167,6 +167,11 @@ def _inconsistency(saved: _SavedResult) -> str:
         "attributes": saved.attributes,
         "cpl": saved.cpl,
         **{f"row {number} of cpl": row for number, row in enumerate(saved.cpl)},
+        **{
+            key: values
+            for key in ("epsilon", "mechanism", "delta", "limit")
+            if isinstance(values := getattr(saved, key), list)
+        },
     }
     if saved.experienced is not None:
         for key, values in msgspec.structs.asdict(saved.experienced).items():

@@ -302,7 +302,7 @@ class _Enumeration:
             return
         value = float(np.log(ratio)) + float(self.own[target][pair])
         if value > self.best[target].value:
-            column = None if chosen is None else chosen[index]
+            column = None if chosen is None else chosen[index].copy()  # not the whole batch
             self.best[target] = _Best(value, pair, index, path, column)
 
     def witness(self, target: int) -> JointWitness | None:

@@ -253,7 +253,8 @@ def largest_ratios(
     starts
         The first column of each attribute's values.
     """
-    (strata, stride, width), likelihoods = shares.shape, shares
+    strata, stride, width = shares.shape
+    likelihoods = shares
     for size, epsilon in zip(sizes.tolist(), epsilons.tolist(), strict=True):
         stride //= size
         axes = likelihoods.reshape(-1, size, stride * width)

@@ -198,9 +198,20 @@ class PopulationCertifier:
         return [replace(form, totals=self._proven_totals(form)) for form in forms]
 
     def _proven_totals(self, form: FittedForm) -> Floats:
+        """Return the limits, after a check that the form's totals computed again are within them.
+
+        Without public attributes no total is above the sum of the budgets, so a form whose budgets
+        are within every limit needs no check.
+        """
         if form.guarantee != "exact" or form.matrix is not None:
             return form.totals
-        totals = np.minimum(self.problem.limits, np.inf if self.population.public else form.record)
+        largest = np.inf if self.population.public else form.record
+        if largest > self.problem.min_limit:
+            table = self.population.counter.table(form.attributes)
+            computed = self.population.totals(table, form.epsilons)
+            if self.problem.excess(computed, form.epsilons) > 0:
+                raise AssertionError("a total of a designed form exceeds its limit")
+        totals = np.minimum(self.problem.limits, largest)
         totals[list(self.population.known)] = 0.0
         return totals
 

@@ -196,7 +196,9 @@ class TableCertifier:
         self.stratified = bool(problem.public or problem.known)
         self.mergeable = None if self.stratified else records
         """The records of `merged` totals, which do not count public and known attributes."""
-        self._refined: dict[tuple[Indices, bytes, bytes], FittedForm] = {}
+        self._prices = np.zeros(0)
+        self._refined: dict[tuple[Indices, bytes], FittedForm] = {}
+        """Refined forms at the last prices: rounds without an improving form repeat themselves."""
 
     def singles(self) -> list[FittedForm]:
         """Return forms of one question by another mechanism than GRR, where it is more precise.
@@ -228,8 +230,10 @@ class TableCertifier:
         """Return a form of the search, whose totals are certified; see `CertifyForm`."""
         if prices is None:
             return form
-        key = form.attributes, form.epsilons.tobytes(), prices.tobytes()
-        if key not in self._refined:  # rounds without an improving form repeat themselves
+        if not np.array_equal(prices, self._prices):
+            self._prices, self._refined = prices, {}
+        key = form.attributes, form.epsilons.tobytes()
+        if key not in self._refined:
             self._refined[key] = refine(self.problem, form, prices)
         return self._refined[key]
 

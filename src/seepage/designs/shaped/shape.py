@@ -142,12 +142,7 @@ def shape(
     needs_records = for_population or len(names) > 1 or bool(known_sets)
     counted = as_counted(data, records=needs_records, **table_options)
     target_limits = _limits(counted.domain, limits)
-    cells = math.prod(counted.domain[name].size for name in names)
-    if cells > MAX_CELLS:
-        raise InputError(
-            f"the answers {', '.join(names)} must have at most {MAX_CELLS} cells together, got "
-            f"{cells:,}; ask fewer attributes or pool rare values"
-        )
+    _check_cells(counted.domain, names)
     options["epsilons"] = _epsilons(names, target_limits, epsilon)
     if for_population and known_sets:
         raise InputError("known must be empty for scope='population'; use scope='table'")
@@ -164,6 +159,16 @@ def shape(
     if isinstance(counted, Records):
         options["known"] = _known_limits(counted, names, target_limits, known_sets)
     return shape_form(form_table(counted, names, target_limits), target_limits, **options)
+
+
+def _check_cells(domain: Domain, sources: Sequence[str]) -> None:
+    """Raise an InputError where the answers have too many combinations to be shaped."""
+    cells = math.prod(domain[name].size for name in sources)
+    if cells > MAX_CELLS:
+        raise InputError(
+            f"the answers {', '.join(sources)} must have at most {MAX_CELLS} cells together, got "
+            f"{cells:,}; ask fewer attributes or pool rare values"
+        )
 
 
 def _confidence(confidence: Any) -> float:

@@ -156,13 +156,10 @@ def shape_form(
     target_limits = [table.ratio_limit(name, limit) for name, limit in limits.items()]
     caps = [min(epsilon, MAX_LIMIT) for epsilon in epsilons]
     budgets = product_budgets(target_limits, table.sizes, caps)
-    single = len(epsilons) == 1
-    record = epsilons[0] if single else sum(budgets)
-    if record_limit is not None:
-        record = min(record_limit, record) if single else record_limit
+    record = _record_limit(record_limit, epsilons, budgets)
     identity = np.eye(len(table.counts), dtype=np.int64)
     all_limits = [*target_limits, *known]
-    if rule == "answer" and not single:
+    if rule == "answer" and len(table.sizes) > 1:
         all_limits += answer_limits(table.sources, table.sizes, epsilons)
     all_limits.append(RatioLimit(", ".join(table.sources), identity, record, "record"))
     frequencies = table.counts / table.counts.sum()
@@ -189,6 +186,15 @@ def shape_form(
         lower_bound=bound if bound > 0 else None,
         proven=mixture.proven,
     )
+
+
+def _record_limit(
+    given: float | None, epsilons: Sequence[float], budgets: Sequence[float]
+) -> float:
+    """Return the largest log-likelihood ratio of a report between two records."""
+    if len(epsilons) > 1:
+        return sum(budgets) if given is None else float(given)
+    return epsilons[0] if given is None else min(float(given), epsilons[0])
 
 
 def occurring(counts: Integers) -> Integers:

@@ -15,7 +15,7 @@ import numpy as np
 from seepage import __version__, _checks
 from seepage._files import write_text
 from seepage._results import Progress, csv_text, json_text
-from seepage.charts.chart_style import save_chart
+from seepage.charts.chart_files import save_chart
 from seepage.data.datasets import BUNDLED, dataset
 from seepage.errors import InputError
 from seepage.study.reproduction import (

@@ -1,0 +1,68 @@
+"""Charts as files: SVG, PNG, PDF, HTML and JSON, written without a browser or a network."""
+
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import altair as alt
+
+from seepage import _checks
+from seepage._files import whole_file
+from seepage._pages import Markup, static_page
+from seepage.errors import InputError
+
+FORMATS = (".svg", ".png", ".pdf", ".html", ".json")
+
+
+def chart_ending(path: str | Path) -> str:
+    """Return the ending of a chart's file; raise an InputError for an unknown format."""
+    ending = _checks.path(path).suffix.lower()
+    if ending not in FORMATS:
+        raise InputError(
+            f"a chart's file must end in {', '.join(FORMATS)}, got {Path(path).name!r}"
+        )
+    return ending
+
+
+def save_chart(chart: Any, path: str | Path) -> None:
+    """Write an Altair chart as SVG, PNG, PDF, HTML or JSON, by the ending of the path.
+
+    The file is written atomically.
+
+    Notes
+    -----
+    The HTML page holds the chart as an SVG picture whose marks have their numbers as tooltips.  It
+    has no script, and its content security policy permits none: Vega would have to compile
+    expressions on the page (`unsafe-eval`), beside names that come from a table.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> sp.save_chart(None, "chart.gif")
+    Traceback (most recent call last):
+        ...
+    seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, .html, .json, ...
+    """
+    ending = chart_ending(path)
+    _checks.instance(chart, "chart", alt.TopLevelMixin, "an Altair chart")
+    binary = ending in (".png", ".pdf")
+    drawn: Any = BytesIO() if binary else StringIO()
+    scale = {"scale_factor": 2} if ending == ".png" else {}
+    with whole_file(path) as file:
+        chart.save(drawn, format="svg" if ending == ".html" else ending[1:], **scale)
+        content = drawn.getvalue()
+        if ending == ".html":
+            content = _page(content, Path(path).stem)
+        file.write(content if binary else content.encode())
+
+
+def _page(picture: str, title: str) -> str:
+    """Return a page around an SVG picture, in which each mark's description is its tooltip."""
+    root = ElementTree.fromstring(picture.replace(' xmlns="http://www.w3.org/2000/svg"', "", 1))
+    for mark in list(root.iter()):
+        if mark.get("role") == "graphics-symbol" and mark.tag != "g":
+            tip = ElementTree.Element("title")
+            tip.text = mark.get("aria-label")
+            mark.insert(0, tip)
+    return static_page(title, Markup(ElementTree.tostring(root, encoding="unicode")))
