@@ -299,3 +299,10 @@ def test_errors_name_options_and_no_parameters(folder, arguments, message):
 def test_a_folder_without_a_name_is_rejected(folder, command):
     """It would be the current folder."""
     assert error_line(*command, "-o", "") == "seepage: --output must be a folder, got ''\n"
+
+
+def test_prose_that_begins_like_an_argument_is_not_taken_for_it(folder):
+    for name, column in (("a", "x"), ("b", "y")):
+        sp.count_pairs(pa.table({column: ["0", "1"], "z": ["0", "1"]})).save(f"{name}.pairs")
+    message = error_line("merge", "a.pairs", "b.pairs", "-o", "m.pairs")
+    assert message.startswith("seepage: counts of different attributes cannot be merged")

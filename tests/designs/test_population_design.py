@@ -265,6 +265,7 @@ def test_public_values_that_exceed_a_limit_raise_with_the_smallest_valid_limit()
         ({"public": ["a0"], "known": ["a0"]}, "both public and known"),
         ({"scope": "world"}, "scope must be one of"),
         ({"confidence": 1.0}, "confidence must be above 0 and below 1"),
+        ({"confidence": 1 - 2**-53}, "confidence must be above 0 and below 1"),
         ({"confidence": "high"}, "confidence"),
     ],
 )

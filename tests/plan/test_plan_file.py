@@ -511,7 +511,8 @@ def test_totals_that_do_not_follow_from_the_forms_are_rejected(plan, saved):
         (["plan", "attributes", 0], {"name": "sex"}, "the field 'mechanism' is missing"),
         (["plan", "attributes", 0, "mechanism"], ["grr"], "Expected `str`, got `array`"),
         (["plan", "guarantee"], {}, "Expected `str`, got `object`"),
-        (["plan", "forms"], [], "was edited"),
+        (["plan", "forms"], [], "a plan of version 1 has no field 'forms'"),
+        (["plan", "attributes", 0, "mechanism"], None, "is not collected, so its epsilon and"),
         (["digest"], None, "was edited"),
     ],
 )

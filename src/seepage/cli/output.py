@@ -236,8 +236,12 @@ def _with_option_subject(message: str) -> str:
     """
     options = _options()
     subject = SUBJECT.match(message)
-    if subject and subject["name"] in options:
-        option = options[subject["name"]]
+    option = options.get(subject["name"]) if subject else None
+    if (
+        subject
+        and option
+        and (option.startswith("-") or message[subject.end() :].startswith(" must"))
+    ):
         message = f"{subject['each'] or ''}{option}{message[subject.end() :]}"
     return with_options(message)
 

@@ -68,10 +68,19 @@ def _with_form(plan: dict[str, Any]) -> dict[str, Any]:
 
     There the question of an attribute is part of it; its mechanism is None if it is not collected.
     """
+    for name in ("forms", "alternatives"):
+        if name in plan:
+            raise InputError(f"a plan of version 1 has no field {name!r}")
     parts = [
         {name: attribute.pop(name) for name in ("mechanism", "epsilon", "delta", "parameters")}
         for attribute in plan["attributes"]
     ]
+    for attribute, part in zip(plan["attributes"], parts, strict=True):
+        if part["mechanism"] is None and (part["epsilon"] or part["delta"]):
+            raise InputError(
+                f"attribute {attribute['name']!r} is not collected, so its epsilon and delta "
+                "must be 0"
+            )
     questions = [
         {"attribute": attribute["name"], **part}
         for attribute, part in zip(plan["attributes"], parts, strict=True)
@@ -105,15 +114,18 @@ VERSIONS = {1: _read_version_1, 2: _read_version_2}
 """Function from the content of a plan file to the plan and whether it is intact, by version."""
 
 
-class _PlanVersion(msgspec.Struct):
+class _PlanFormat(msgspec.Struct):
     format: Literal["seepage plan"]
+
+
+class _PlanVersion(_PlanFormat):
     version: int
 
 
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a file has the format of plans, whatever its version."""
     try:
-        msgspec.json.decode(Path(path).read_bytes(), type=_PlanVersion)
+        msgspec.json.decode(Path(path).read_bytes(), type=_PlanFormat)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True

@@ -52,18 +52,18 @@ def nats(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    """Return e to a number of nats, rounded up to two digits.
+    """Return e to a number of nats, rounded up to two digits, but for rounding errors.
 
     Examples
     --------
-    >>> factor(2.0), factor(0.1), factor(6.0), factor(8.0), factor(50.0)
-    ('7.4', '1.2', '410', '3,000', '5.2e21')
+    >>> factor(2.0), factor(0.1), factor(6.0), factor(8.0), factor(50.0), factor(math.log(3))
+    ('7.4', '1.2', '410', '3,000', '5.2e21', '3')
     """
     if not value < 700:
         return "any number"
     grown = math.exp(value)
     digits = 1 - math.floor(math.log10(grown))
-    above = math.ceil(grown * 10.0**digits) / 10.0**digits
+    above = math.ceil(grown * 10.0**digits * (1 - 1e-12)) / 10.0**digits
     return f"{above:,.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
 
 

@@ -47,7 +47,7 @@ def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
     if len(given) > 1:
         raise InputError(
             "epsilon, steps, transitions and backward must be for the same number of steps, "
-            f"got {' and '.join(map(str, sorted(given)))}"
+            f"got {' and '.join(map(str, sorted(given)))} (n steps have n - 1 transitions)"
         )
     return given.pop()
 

@@ -66,7 +66,7 @@ class PopulationCertifier:
         level = _checks.inner_probability(confidence, "confidence")
         self.population = PopulationForms(
             problem.scorer.counter,
-            halved(level) if shared else level,
+            _checks.inner_probability(halved(level) if shared else level, "confidence"),
             problem.largest,
             np.flatnonzero(problem.collected).tolist(),
         )

@@ -149,7 +149,7 @@ def shape(
     if needs_records and not isinstance(counted, Records):
         raise InputError(
             "limits for the population, several sources and known attributes need records, and "
-            "data has pair counts only; give the table itself"
+            "data has pair counts only; give the table itself, or scope='table' for one source"
         )
     if isinstance(counted, Records) and for_population:
         fifth, rest = split_records(counted, split_seed)
