@@ -219,6 +219,11 @@ def test_truncated_file(saved, kept):
     assert "truncated or damaged" in load_error(saved)
 
 
+def test_a_damaged_column_name(saved):
+    saved.write_bytes(saved.read_bytes().replace(b"value_a", b"\xffalue_a"))
+    assert "truncated or damaged" in load_error(saved)
+
+
 def test_damaged_pages(saved):
     content = bytearray(saved.read_bytes())
     at = pq.ParquetFile(saved).metadata.row_group(0).column(4).data_page_offset

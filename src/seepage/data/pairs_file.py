@@ -152,7 +152,7 @@ def _read(file: Path) -> "pa.Table":
             return parquet.read()
     except PermissionError:
         raise TableError(f"{file} cannot be read: permission denied") from None
-    except (OSError, pa.ArrowException):
+    except (OSError, UnicodeError, pa.ArrowException):
         raise TableError(f"{file} is not a Parquet file, or is truncated or damaged") from None
 
 
