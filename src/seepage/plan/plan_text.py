@@ -52,7 +52,10 @@ def nats(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    """Return e to a number of nats, rounded up to two digits, but for rounding errors.
+    """Return e to a number of nats, rounded up to two digits.
+
+    Rounding errors of the exponential, below 1e-15 for factors up to 1,000, are not rounded up;
+    totals have larger guards.
 
     Examples
     --------
@@ -63,7 +66,7 @@ def factor(value: float) -> str:
         return "any number"
     grown = math.exp(value)
     digits = 1 - math.floor(math.log10(grown))
-    above = math.ceil(grown * 10.0**digits * (1 - 1e-12)) / 10.0**digits
+    above = math.ceil(grown * 10.0**digits * (1 - 1e-15)) / 10.0**digits
     return f"{above:,.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
 
 

@@ -304,7 +304,11 @@ def _fewest_reports(
         if fewer is not None:
             return pool[basic], fewer
     corrected = _corrected(coordinates, span, shares)
-    return pool, shares / (shares @ pool).max() if corrected is None else corrected
+    if (
+        corrected is None
+    ):  # sum theta w <= 1: the neutral report of `integer_thresholds` adds the rest
+        corrected = shares / (shares @ pool).max()
+    return pool, corrected
 
 
 def _corrected(coordinates: Floats, span: Floats, shares: Floats) -> Floats | None:
