@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.optimize import LinearConstraint, minimize
 from scipy.special import rel_entr
 
@@ -18,6 +19,7 @@ from seepage.leakage.deviations import (
     kl_lower,
     kl_upper,
     mixture_radius,
+    proportion_limits,
     tangent_lines,
 )
 
@@ -56,6 +58,15 @@ def test_binomial_limits_hold_without_replacement(people, n, c):
     for hits in range(people + 1):
         p = Fraction(hits, people)
         assert max(missed(limits, hypergeometric(people, hits, n), p)) <= Fraction(math.exp(-c))
+
+
+@pytest.mark.parametrize("level", [0.005, 0.25])
+def test_the_textbook_interval_is_that_of_clopper_and_pearson(level):
+    hits = np.array([0, 1, 37, 99, 100])
+    limits = proportion_limits(hits, 100 - hits, level)
+    exact = [stats.binomtest(int(k), 100).proportion_ci(1 - 2 * level, "exact") for k in hits]
+    found = np.transpose(limits)
+    assert found == pytest.approx(np.array(exact))
 
 
 @pytest.mark.parametrize("people", [2, 7, 12])

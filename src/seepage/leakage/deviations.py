@@ -10,8 +10,10 @@ drawn independently, and for records drawn without replacement [theory-populatio
   variance is small.
 
 The latter two are optima over a free parameter, *every value of which* gives a valid limit.  So an
-iteration that stops early gives a wider limit, never a wrong one.  All limits are moved outwards by
-the relative `GUARD`, which is far above their rounding errors.
+iteration that stops early gives a wider limit, never a wrong one.  All these limits are moved
+outwards by the relative `GUARD`, which is far above their rounding errors.
+
+`proportion_limits` is the textbook Clopper-Pearson interval at an error level, without the guard.
 """
 
 import math
@@ -97,6 +99,36 @@ def binomial_limit(counts: ArrayLike, totals: ArrayLike, c: ArrayLike, above: bo
         kl_limit = kl_upper if above else kl_lower
         limit[rest] = kl_limit(k[rest] / n[rest], level[rest] / n[rest])
     return np.minimum(limit * (1 + GUARD), 1.0) if above else limit * (1 - GUARD)
+
+
+def proportion_limits(hits: ArrayLike, misses: ArrayLike, level: float) -> Limits:
+    """Return the textbook limits of proportions [Clopper and Pearson 1934], for independent draws.
+
+    Each limit is wrong with probability at most `level`.  Unlike those of `clopper_pearson` they
+    are not rounded outwards and need not hold for samples drawn without replacement.
+
+    Parameters
+    ----------
+    hits, misses
+        Numbers of draws that count and that do not, broadcast against each other; sums of weights
+        in [0, 1] need not be integers.
+    level
+        The one-sided error probability.
+
+    Examples
+    --------
+    >>> proportion_limits([0, 5, 10], [10, 5, 0], 0.025).upper.round(4).tolist()
+    [0.3085, 0.8129, 1.0]
+    """
+    k, rest = _as_floats(hits, misses)
+    return Limits(_lower_proportion(k, rest, level), 1.0 - _lower_proportion(rest, k, level))
+
+
+def _lower_proportion(hits: Floats, misses: Floats, level: float) -> Floats:
+    from scipy.special import betaincinv
+
+    some = hits > 0
+    return np.where(some, betaincinv(np.where(some, hits, 1.0), misses + 1.0, level), 0.0)
 
 
 def _as_floats(*arrays: ArrayLike) -> list[Floats]:

@@ -24,6 +24,7 @@ from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.leakage.deviations import proportion_limits
 from seepage.leakage.release import VIEWS, Release, View, releases
 from seepage.totals.drawn_reports import (
     Draws,
@@ -361,12 +362,8 @@ def share_limits(hits: Integers, count: int, beta: float) -> Floats:
     >>> share_limits(np.array([0, 5]), 10, 0.05).round(3).tolist()
     [[0.0, 0.0, 0.308], [0.5, 0.187, 0.813]]
     """
-    from scipy.special import betaincinv
-
-    misses = count - hits
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), misses + 1.0, beta / 2), 0.0)
-    tail = np.where(misses > 0, betaincinv(np.maximum(misses, 1), hits + 1.0, beta / 2), 0.0)
-    return np.stack([hits / count, low, 1 - tail], axis=-1)
+    limits = proportion_limits(hits, count - hits, beta / 2)
+    return np.stack([hits / count, limits.lower, limits.upper], axis=-1)
 
 
 def quantile_limits(samples: Floats, levels: Iterable[float], beta: float) -> Floats:
