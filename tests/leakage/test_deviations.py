@@ -20,6 +20,7 @@ from seepage.leakage.deviations import (
     kl_upper,
     mixture_radius,
     proportion_limits,
+    quantile_limits,
     tangent_lines,
 )
 
@@ -67,6 +68,18 @@ def test_the_textbook_interval_is_that_of_clopper_and_pearson(level):
     exact = [stats.binomtest(int(k), 100).proportion_ci(1 - 2 * level, "exact") for k in hits]
     found = np.transpose(limits)
     assert found == pytest.approx(np.array(exact))
+
+
+@pytest.mark.parametrize(("count", "level"), list(product([20, 100, 1_000], [0.05, 0.5, 0.95])))
+def test_limits_of_quantiles_hold_as_often_as_stated_and_are_tight(count, level):
+    beta = 0.01
+    [[[_, low, high]]] = quantile_limits(np.arange(1.0, count + 1)[None], [level], beta)
+    below = stats.binom(count, level)
+    assert low == 0 or below.cdf(low - 1) <= beta / 2
+    assert low == count or below.cdf(low) > beta / 2
+    if math.isfinite(high):
+        assert below.sf(high - 1) <= beta / 2
+    assert below.sf(min(high, count + 1) - 2) > beta / 2
 
 
 @pytest.mark.parametrize("people", [2, 7, 12])
