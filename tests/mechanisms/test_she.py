@@ -31,9 +31,9 @@ def magnitude_law(grid: LaplaceGrid, count: int) -> list[Fraction]:
     law = []
     for n in range(count):
         probability = Fraction(1)
-        for place, chance in enumerate(grid.chances):
+        for bit, chance in enumerate(grid.chances):
             share = Fraction(chance, CERTAIN)
-            probability *= share if n >> place & 1 else 1 - share
+            probability *= share if n >> bit & 1 else 1 - share
         trials = n >> len(grid.chances)
         again = Fraction(grid.farther, CERTAIN)
         law.append(probability * again**trials * (1 - again))
@@ -119,7 +119,7 @@ class Scripted(Randomness):
 def test_a_trial_beyond_the_bits_adds_the_next_power_of_two() -> None:
     """Two trials that go on, beside the lowest bit: 2^(bits + 1) + 1 cells."""
     grid = LaplaceGrid(1.0)
-    bits = [place == 0 for place in range(len(grid.chances))]
+    bits = [bit == 0 for bit in range(len(grid.chances))]
     for negative in (False, True):
         source = Scripted([*bits, True, True, False, negative])
         cells = (2 << len(bits)) + 1

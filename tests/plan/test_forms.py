@@ -41,11 +41,11 @@ def saved(tmp_path):
     return path
 
 
-def edited(path, place, value):
+def edited(path, keys, value):
     content = part = json.loads(path.read_text())
-    for key in place[:-1]:
+    for key in keys[:-1]:
         part = part[key]
-    part[place[-1]] = value
+    part[keys[-1]] = value
     path.write_text(json.dumps(content))
 
 
@@ -174,7 +174,7 @@ MATRIX = ["plan", "forms", 2, "channel"]
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
+    ("keys", "value", "message"),
     [
         (["plan", "forms", 0, "share"], "1", "must sum to 2^64"),
         (["plan", "forms", 1, "channel", "questions", 0, "attribute"], "jab", "form 2 asks for"),
@@ -198,8 +198,8 @@ MATRIX = ["plan", "forms", 2, "channel"]
         (["plan", "attributes", 0, "form"], 0, "$.plan.attributes[0].form"),
     ],
 )
-def test_invalid_forms_are_named(saved, place, value, message):
-    edited(saved, place, value)
+def test_invalid_forms_are_named(saved, keys, value, message):
+    edited(saved, keys, value)
     for unchecked in (False, True):
         with pytest.raises(InputError) as caught:
             Plan.load(saved, unchecked=unchecked)
