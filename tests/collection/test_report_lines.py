@@ -226,7 +226,7 @@ def test_a_line_must_answer_its_own_form(tmp_path):
         {**base, "form": 2, "reports": {"job": 3, "ill": []}},
         {**base, "form": 3, "report": 0},
     ]
-    outputs = plan.channels[2]["report"].outputs
+    outputs = plan.form_mechanisms[2]["report"].outputs
     wrong = [
         {**good[0], "form": 2},
         {**good[1], "form": 3},

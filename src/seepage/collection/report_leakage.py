@@ -224,7 +224,7 @@ def _release(plan: Plan, name: str) -> Release:
 
     Without a mechanism if only matrix forms ask for it: their report is of all answers together.
     """
-    mechanisms = [channel[name] for channel in plan.channels if name in channel]
+    mechanisms = [form[name] for form in plan.form_mechanisms if name in form]
     if not mechanisms:
         return Release(plan[name].epsilon)
     largest = max(mechanisms, key=lambda mechanism: mechanism.epsilon)
