@@ -2,21 +2,17 @@
 
 import itertools
 import math
-import os
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import seepage as sp
+from real_data import pairs_of, real_data
 from seepage.data.datasets import make_survey
 from seepage.data.records import Records
 from seepage.designs.calibration import find_budgets
 from seepage.designs.equal_budgets import equal_split
-
-real_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
-)
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +242,7 @@ def test_bad_input_raises(few, arguments, message):
 
 @real_data
 def test_celeba_budget_of_the_paper():
-    pairs = sp.load_pairs("celeba")
+    pairs = pairs_of("celeba")
     found = find_budgets(pairs, 10.0, guarantee="independent")
     assert found.epsilons[0] == pytest.approx(0.9264, abs=5e-5)
     assert equal_split(10.0, 40) == 0.25
@@ -256,7 +252,7 @@ def test_celeba_budget_of_the_paper():
 @real_data
 @pytest.mark.slow
 def test_celeba_budgets_per_attribute():
-    pairs = sp.load_pairs("celeba")
+    pairs = pairs_of("celeba")
     each = find_budgets(pairs, 10.0, guarantee="independent", budgets="per-attribute")
     assert each.gain > 1.1
     assert each.totals.values.max() <= 10.0

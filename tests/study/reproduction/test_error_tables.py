@@ -17,7 +17,7 @@ from seepage.study.reproduction.error_tables import (
     variants,
 )
 from seepage.study.reproduction.findings import PAPER
-from seepage.study.reproduction.paper_data import RARE, Data, plug_in
+from seepage.study.reproduction.paper_data import RARE, plug_in
 from seepage.study.reproduction.reproduction_page import expected_numbers
 
 real_data = pytest.mark.skipif(
@@ -25,11 +25,6 @@ real_data = pytest.mark.skipif(
 )
 
 CELLS = [(name, epsilon) for name in ("grr", "exp") for epsilon in (1.0, 3.0)]
-
-
-@pytest.fixture(scope="module")
-def data():
-    return Data()
 
 
 def _ratios(reading, paper):
