@@ -173,13 +173,13 @@ def test_attributes_that_tell_nothing_are_listed():
     plan = plan_for(pairs, [1.0, 0.0, 1.0, 0.0], collect=pairs.domain.names)
     reports = plan.perturb(people(200))
     found = plan.estimate(reports)
-    assert found.untold == ("job", "ill")
+    assert found.unestimated == found.untold == ("job", "ill")
     assert list(found.estimates) == ["sex", "age"]
     with pytest.raises(InputError, match="reports of 'job' at epsilon 0 carry no information"):
         found["job"]
     with pytest.raises(InputError, match="reports of 'job' at epsilon 0 carry no information"):
         plan.estimate_joint(reports, "sex", "job")
-    assert plan.estimate_pairs(reports).untold == ("job", "ill")
+    assert plan.estimate_pairs(reports).unestimated == ("job", "ill")
     nothing = plan_for(pairs, 0.0, collect=pairs.domain.names)
     with pytest.raises(InputError, match="carry no information"):
         nothing.estimate_pairs(nothing.perturb(people(5)))

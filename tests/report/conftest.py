@@ -12,7 +12,7 @@ def opened(browser, tmp_path):
     """Open an analysis as a person would; complain of any request, error or dialog afterwards."""
     trouble, contexts = [], []
 
-    def open_page(analysis, **context):
+    def open_page(analysis, *, before=lambda page: None, **context):
         place = tmp_path / "report.html"
         page = analysis if isinstance(analysis, str) else report_page(analysis)
         place.write_text(page, encoding="utf-8")
@@ -24,6 +24,7 @@ def opened(browser, tmp_path):
         page.on("console", lambda m: trouble.append(f"console {m.type}: {m.text}"))
         page.on("pageerror", lambda error: trouble.append(str(error)))
         page.on("dialog", lambda dialog: (trouble.append(dialog.message), dialog.dismiss()))
+        before(page)
         page.goto(address)
         page.wait_for_selector("html[data-ready]", timeout=15_000)
         return page

@@ -321,7 +321,7 @@ def _forms_text(design: Any) -> str:
         row = [str(number), f"{form.share:.2%}", rounded_up(form.record), _questions(form)]
         rows.append(row)
         if form.matrix is not None:
-            rows.append(["", "", "", f"  tells: {form.known_answers}"])
+            rows.append(["", "", "", f"  tells: {form.answer_leakage}"])
     more = len(design.forms) - SHOWN_FORMS
     if more > 0:
         rows.append(["...", "", "", f"{more} more in the plan"])
