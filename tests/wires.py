@@ -158,14 +158,23 @@ def install_client(folder):
     return shutil.copy(CLIENT / "seepage.js", folder)
 
 
-def run_client(module, **job):
-    """Run a job of `client_driver.mjs` in Node."""
-    done = subprocess.run(
-        [NODE, Path(__file__).with_name("client_driver.mjs"), module],
-        input=json.dumps(job),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+class Client:
+    """A process of Node that runs jobs of `client_driver.mjs`, to be closed."""
+
+    def __init__(self, module):
+        driver = Path(__file__).with_name("client_driver.mjs")
+        self._node = subprocess.Popen(
+            [NODE, driver, module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        )
+
+    def run(self, **job):
+        self._node.stdin.write(json.dumps(job) + "\n")
+        self._node.stdin.flush()
+        done = self._node.stdout.readline()
+        assert done, "Node has ended"
+        done = json.loads(done)
+        assert "result" in done, done["stack"]
+        return done["result"]
+
+    def close(self):
+        self._node.communicate()

@@ -116,7 +116,7 @@ def test_options_reach_the_design(folder):
 def test_the_page_of_a_plan_comes_with_it_or_later_and_replaces_itself(folder):
     for _ in range(2):
         done = run(
-            *("design", "survey.csv", "--limit", 2, "--seconds", 1, "-o", "paged.json"),
+            *("design", "survey.csv", "--limit", 2, "--shape", "never", "-o", "paged.json"),
             *("--report", "paged.html"),
             cwd=folder,
         )
@@ -160,7 +160,8 @@ def test_perturbing_by_an_assumption_says_so(folder):
 
 def test_the_comparison_is_drawn(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 2, "--seconds", 1, "--chart", "c.html"), cwd=folder
+        *("design", "survey.csv", "--limit", 2, "--shape", "never", "--chart", "c.html"),
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     assert "strategy" in (folder / "c.html").read_text()

@@ -188,8 +188,9 @@ def strategy(found, name):
 
 @pytest.mark.parametrize("limit", [0.5, 3.0])
 def test_design_is_never_worse_than_smp_and_the_calibrated_collection(limit):
-    records = sp.Records.from_data(sp.make_survey(3000, seed=4))
-    found = table_design(records, limit, seconds=1.0)
+    columns = ["coffee", "sleep", "screen", "medication"]
+    records = sp.Records.from_data(sp.make_survey(3000, seed=4).select(columns))
+    found = table_design(records, limit, seconds=5.0)
     for name in (OPTIMAL_SMP, CALIBRATED):
         assert found.error <= strategy(found, name).error * (1 + found.gap + 1e-9)
     assert strategy(found, DESIGN).error == pytest.approx(found.error)
@@ -198,7 +199,7 @@ def test_design_is_never_worse_than_smp_and_the_calibrated_collection(limit):
 
 
 def test_the_same_seed_gives_the_same_design():
-    records = random_table(3)
+    records = random_table(3, 3)
     first, second = (table_design(records, 1.0, seed=5) for _ in range(2))
     assert first.forms == second.forms
 
@@ -276,9 +277,9 @@ def test_the_error_of_a_joint_distribution_enters():
 
 
 def test_weights_change_precision():
-    records = random_table(31)
+    records = random_table(31, 3)
     plain = table_design(records, 0.5)
-    heavy = table_design(records, 0.5, weights=[10.0, 1.0, 1.0, 1.0])
+    heavy = table_design(records, 0.5, weights=[10.0, 1.0, 1.0])
     assert heavy.errors[0] < plain.errors[0]
 
 
