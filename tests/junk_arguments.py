@@ -79,6 +79,12 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 }
 """The fields that the keywords of a callable (`**options`) stand for."""
 
+FEWER = ("surrogates", "replicas", "mechanisms")
+"""Arguments with a default that is more work than junk for the others needs."""
+
+READING = {field.name for field in fields(TableOptions)}
+"""Arguments that are checked only where a table is read."""
+
 SPECIAL_METHODS = ("__getitem__", "__contains__", "__call__")
 
 
@@ -86,6 +92,14 @@ SPECIAL_METHODS = ("__getitem__", "__contains__", "__call__")
 def people() -> Any:
     """Return a small table."""
     return pa.table({"sex": ["F", "M", "M", "F"] * 5, "smoker": ["y", "n", "y", "y"] * 5})
+
+
+@cache
+def counted() -> sp.Records:
+    """Return the small table read and counted, for all but the options of reading."""
+    records = sp.Records.from_data(people())
+    records.pairs()
+    return records
 
 
 @cache
@@ -123,13 +137,10 @@ def examples() -> dict[str, Any]:
 
 
 @cache
-def valid(name: str) -> dict[str, Any]:
-    """Return valid arguments of a public callable, as far as it needs any beside the junk."""
+def _arguments() -> dict[str, Any]:
     correlation = [[0.9, 0.1], [0.2, 0.8]]
-    pairs = sp.count_pairs(people())
-    reports = sp.GRR(2, 1.0).perturb([0, 1], rng=1)
-    owner = name.partition(".")[0]
-    known: dict[str, Any] = {
+    pairs = counted().pairs()
+    return {
         "data": people(),
         "pairs": pairs,
         "parts": [pairs, pairs],
@@ -167,20 +178,26 @@ def valid(name: str) -> dict[str, Any]:
         "replicas": 2,
         "utility": correlation,
         "mechanism": "grr",
+        "mechanisms": ["grr"],
         "reports": sp.calibrate(people(), 2.0).perturb(people(), seed=1),
         "name": "sex",
     }
+
+
+@cache
+def valid(name: str) -> dict[str, Any]:
+    """Return valid arguments of a public callable, as far as it needs any beside the junk."""
+    known, owner = _arguments().copy(), name.partition(".")[0]
     if owner in ("mechanism", "load_pairs", "dataset"):
         known["name"] = "grr" if owner == "mechanism" else "survey"
     if owner in ("GRR", "MatrixMechanism"):
-        known["reports"] = reports
+        known["reports"] = sp.GRR(2, 1.0).perturb([0, 1], rng=1)
     if owner == "Records" and "codes" in inspect.signature(public(name)).parameters:
         known["codes"] = [[0, 0], [1, 1]]
     return {
         key: known[key]
         for key, parameter in inspect.signature(public(name)).parameters.items()
-        if key in known
-        and (parameter.default is inspect.Parameter.empty or key in ("surrogates", "replicas"))
+        if key in known and (parameter.default is inspect.Parameter.empty or key in FEWER)
     }
 
 
@@ -225,8 +242,11 @@ def call(name: str, key: str, value: Any) -> None:
         for other in callables()[name]
         if other in parameters and parameters[other].default is inspect.Parameter.empty
     }
+    given = {**needed, **valid(name), key: value}
+    if given.get("data") is people() and key not in READING:
+        given["data"] = counted()
     try:
-        answer = public(name)(**{**needed, **valid(name), key: value})
+        answer = public(name)(**given)
         if inspect.isgenerator(answer):
             list(answer)
     except SeepageError as problem:

@@ -73,12 +73,12 @@ def _subsets(k, size, forced):
     if forced is not None:
         row[0], row[forced] = row[forced], row[0]
     states = {tuple(row): Fraction(1)}
-    for place in range(forced is not None, size):
+    for index in range(forced is not None, size):
         following = defaultdict(Fraction)
         for state, chance in states.items():
-            for step, count in enumerate(evenly(CERTAIN, k - place)):
+            for step, count in enumerate(evenly(CERTAIN, k - index)):
                 moved = list(state)
-                moved[place], moved[place + step] = moved[place + step], moved[place]
+                moved[index], moved[index + step] = moved[index + step], moved[index]
                 following[tuple(moved)] += chance * Fraction(count, CERTAIN)
         states = following
     subsets = defaultdict(Fraction)

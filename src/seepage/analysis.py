@@ -54,6 +54,8 @@ class Analysis(Result):
         attribute; None for no limit.
     experienced
         Realised privacy loss of drawn people, see `experienced_loss`; None if none were drawn.
+    version
+        The version of seepage that computed it; None if a saved analysis does not say.
     """
 
     matrix: LeakageMatrix
@@ -62,6 +64,7 @@ class Analysis(Result):
     command: str = ""
     limit: Limit = None
     experienced: Experience | None = None
+    version: str | None = __version__
 
     @property
     def limits(self) -> list[float | None]:
@@ -120,7 +123,7 @@ class Analysis(Result):
         """
         matrix = self.matrix
         content = {
-            "seepage": __version__,
+            "seepage": self.version,
             "name": self.name,
             "command": self.command,
             "records": matrix.pairs.records,

@@ -123,20 +123,20 @@ def test_the_file_of_a_plan_is_loaded_as_it_is(client, tmp_path):
 
 
 def test_a_plan_whose_wire_form_was_edited_is_edited(tmp_path):
-    place = tmp_path / "plan.json"
-    plan_for(counts(), 1.0).save(place)
-    content = json.loads(place.read_text())
+    path = tmp_path / "plan.json"
+    plan_for(counts(), 1.0).save(path)
+    content = json.loads(path.read_text())
     content["wire"]["forms"][0]["questions"][0]["keep"] = "1"
-    place.write_text(json.dumps(content))
+    path.write_text(json.dumps(content))
     with pytest.raises(InputError, match="was edited"):
-        Plan.load(place)
-    plan = Plan.load(place, unchecked=True)
+        Plan.load(path)
+    plan = Plan.load(path, unchecked=True)
     assert plan.edited
-    place.write_text(json.dumps({**content, "wire": None, "collection": ""}))
-    assert not Plan.load(place).edited
-    plan_for(counts(), 1.0, "olh").save(place)
-    assert json.loads(place.read_text())["wire"] is None
-    assert not Plan.load(place).edited
+    path.write_text(json.dumps({**content, "wire": None, "collection": ""}))
+    assert not Plan.load(path).edited
+    plan_for(counts(), 1.0, "olh").save(path)
+    assert json.loads(path.read_text())["wire"] is None
+    assert not Plan.load(path).edited
 
 
 def test_a_plan_tampered_with_its_digest_is_rejected_by_the_digest_that_is_trusted(client):
@@ -149,7 +149,7 @@ def test_a_plan_tampered_with_its_digest_is_rejected_by_the_digest_that_is_trust
     assert found["error"] == "PlanError"
 
 
-PLACES = [
+KEY_PATHS = [
     ("version",),
     ("forms", 0, "until"),
     ("forms", 2, "until"),
@@ -166,12 +166,12 @@ PLACES = [
 
 def test_damage_is_an_error_even_with_its_digest(client):
     plans = []
-    for place, wrong in product(PLACES, ("18446744073709551617", "-1", "x", 0, [], {})):
+    for keys, wrong in product(KEY_PATHS, ("18446744073709551617", "-1", "x", 0, [], {})):
         wire = copy.deepcopy(WIRES["forms"])
         part = wire
-        for step in place[:-1]:
+        for step in keys[:-1]:
             part = part[step]
-        part[place[-1]] = wrong
+        part[keys[-1]] = wrong
         plans.append(wires.client_file(wire))
     found = client.run(do="load", plans=plans)
     assert [one.get("error") for one in found] == ["PlanError"] * len(plans)

@@ -74,9 +74,9 @@ def collect(tab, site, plan, records):
     write_client(plan, site.folder)
     tab.goto(f"{site.address}/index.html")
     tab.evaluate(DRIVE, {"records": records, "endpoint": f"{site.address}/reports"})
-    place = site.folder / "reports.jsonl.gz"
-    place.write_bytes(gzip.compress(b"".join(site.lines)))
-    return place
+    path = site.folder / "reports.jsonl.gz"
+    path.write_bytes(gzip.compress(b"".join(site.lines)))
+    return path
 
 
 def check_everyone_asked_the_same(tab, site, rows):
@@ -87,9 +87,9 @@ def check_everyone_asked_the_same(tab, site, rows):
 
 def check_estimates(plan, reports, records):
     """`seepage estimate` finds the frequencies of those who were asked, within standard errors."""
-    place = reports.with_name("whole-plan.json")
-    plan.save(place)
-    done = run("estimate", reports, "--plan", place, "--format", "json")
+    path = reports.with_name("whole-plan.json")
+    plan.save(path)
+    done = run("estimate", reports, "--plan", path, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["records"] == len(records)

@@ -35,7 +35,7 @@ PAIRS = counts()
 
 def answers():
     codes = np.repeat(RECORDS.codes, RECORDS.weights, axis=0)
-    return {name: codes[:, place] for place, name in enumerate(DOMAIN.names)}
+    return {name: codes[:, index] for index, name in enumerate(DOMAIN.names)}
 
 
 ANSWERS = answers()
@@ -143,7 +143,7 @@ def test_forms_that_nobody_got_and_attributes_that_nobody_answered():
     forms = pa.array(np.full(PEOPLE.num_rows, 1))
     found = plan.estimate(plan.perturb(PEOPLE.append_column("asked", forms), form="asked"))
     assert set(found.estimates) == {"sex", "job"}
-    assert found.untold == ("age", "ill")
+    assert found.unestimated == ("age", "ill")
     assert found["sex"].records == PEOPLE.num_rows
     with pytest.raises(InputError, match="reports must not be empty"):
         plan.estimate(plan.perturb(PEOPLE)[:0])
@@ -187,7 +187,7 @@ def test_a_matrix_from_which_an_attribute_cannot_be_estimated():
     rows = np.kron(GRR(2, 1.0).channel(), np.ones((2, 1)))
     plan = forms_plan(PAIRS, [MatrixChannel.of(["sex", "ill"], MatrixMechanism(rows))])
     found = plan.estimate(plan.perturb(PEOPLE, seed=1))
-    assert found.untold == ("ill",)
+    assert found.unestimated == ("ill",)
     assert set(found.estimates) == {"sex"}
     with pytest.raises(InputError, match="carry no information"):
         found["ill"]

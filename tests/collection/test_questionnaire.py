@@ -203,8 +203,8 @@ def test_the_page_fits_phones_and_is_readable_in_the_dark(site, person, width, s
 
 def test_without_an_endpoint_there_is_a_file_and_no_request(site, person):
     address = publish(site, send=False)
-    place = (site.folder / "survey.html").as_uri()
-    page = person.open(place)
+    local = (site.folder / "survey.html").as_uri()
+    page = person.open(local)
     answer(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="as a file").click()

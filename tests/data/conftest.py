@@ -39,6 +39,8 @@ def spark(needs_spark):
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.codegen.wholeStage", "false")  # compiling takes longer than small jobs
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.python.daemon.module", "spark_daemon")
+        .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parent))
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.extraJavaOptions", SHORT_LIVED)
         .getOrCreate()

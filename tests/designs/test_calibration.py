@@ -2,21 +2,17 @@
 
 import itertools
 import math
-import os
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import seepage as sp
+from real_data import pairs_of, real_data
 from seepage.data.datasets import make_survey
 from seepage.data.records import Records
 from seepage.designs.calibration import find_budgets
 from seepage.designs.equal_budgets import equal_split
-
-real_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
-)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +66,7 @@ def test_the_first_dropped_attribute_leaks_most_about_the_others():
     """Not the one that is leaked about most: leakages differ by direction."""
     domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
     checked = 0
-    for seed in range(20):
+    for seed in range(8):
         counts = np.random.default_rng(seed).integers(0, 9, (2, 3, 4))
         pairs = Records.from_joint(domain, counts).pairs()
         matrix = sp.leakage_matrix(pairs, 2.0, mechanism="grr").values
@@ -78,7 +74,7 @@ def test_the_first_dropped_attribute_leaks_most_about_the_others():
         found = find_budgets(pairs, 2.5, guarantee="independent", mechanism="grr", least=2.0)
         assert found.dropped[0] == domain.names[most]
         checked += most != matrix.sum(axis=1).argmax()
-    assert checked >= 5
+    assert checked >= 3
 
 
 def test_budgets_per_attribute_are_feasible_and_never_worse(few):
@@ -246,7 +242,7 @@ def test_bad_input_raises(few, arguments, message):
 
 @real_data
 def test_celeba_budget_of_the_paper():
-    pairs = sp.load_pairs("celeba")
+    pairs = pairs_of("celeba")
     found = find_budgets(pairs, 10.0, guarantee="independent")
     assert found.epsilons[0] == pytest.approx(0.9264, abs=5e-5)
     assert equal_split(10.0, 40) == 0.25
@@ -256,7 +252,7 @@ def test_celeba_budget_of_the_paper():
 @real_data
 @pytest.mark.slow
 def test_celeba_budgets_per_attribute():
-    pairs = sp.load_pairs("celeba")
+    pairs = pairs_of("celeba")
     each = find_budgets(pairs, 10.0, guarantee="independent", budgets="per-attribute")
     assert each.gain > 1.1
     assert each.totals.values.max() <= 10.0

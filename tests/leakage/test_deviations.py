@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.optimize import LinearConstraint, minimize
 from scipy.special import rel_entr
 
@@ -18,6 +19,8 @@ from seepage.leakage.deviations import (
     kl_lower,
     kl_upper,
     mixture_radius,
+    proportion_limits,
+    quantile_limits,
     tangent_lines,
 )
 
@@ -56,6 +59,27 @@ def test_binomial_limits_hold_without_replacement(people, n, c):
     for hits in range(people + 1):
         p = Fraction(hits, people)
         assert max(missed(limits, hypergeometric(people, hits, n), p)) <= Fraction(math.exp(-c))
+
+
+@pytest.mark.parametrize("level", [0.005, 0.25])
+def test_the_textbook_interval_is_that_of_clopper_and_pearson(level):
+    hits = np.array([0, 1, 37, 99, 100])
+    limits = proportion_limits(hits, 100 - hits, level)
+    exact = [stats.binomtest(int(k), 100).proportion_ci(1 - 2 * level, "exact") for k in hits]
+    found = np.transpose(limits)
+    assert found == pytest.approx(np.array(exact))
+
+
+@pytest.mark.parametrize(("count", "level"), list(product([20, 100, 1_000], [0.05, 0.5, 0.95])))
+def test_limits_of_quantiles_hold_as_often_as_stated_and_are_tight(count, level):
+    beta = 0.01
+    [[[_, low, high]]] = quantile_limits(np.arange(1.0, count + 1)[None], [level], beta)
+    below = stats.binom(count, level)
+    assert low == 0 or below.cdf(low - 1) <= beta / 2
+    assert low == count or below.cdf(low) > beta / 2
+    if math.isfinite(high):
+        assert below.sf(high - 1) <= beta / 2
+    assert below.sf(min(high, count + 1) - 2) > beta / 2
 
 
 @pytest.mark.parametrize("people", [2, 7, 12])

@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
+from real_data import pairs_of, real_data
 from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
 from seepage.errors import DomainError, InputError
 from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.matrix import pooling_gain
 from seepage.mechanisms import UtilityExponential, mechanism
 from strategies import just_above, pair_counts
 
-with_data = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
-)
 NAMES = ("sex", "work", "age", "race")
 SIZES = (2, 4, 3, 4)
 
@@ -292,14 +291,10 @@ def test_no_records_are_no_leakage():
 
 @pytest.fixture(scope="module")
 def celeba():
-    import pandas as pd
-
-    path = Path(os.environ["SEEPAGE_DATA"]) / "celeba" / "list_attr_celeba.txt.gz"
-    frame = pd.read_csv(path, sep=r"\s+", skiprows=1)
-    return pair_counts({name: (frame[name].to_numpy() + 1) // 2 for name in frame})
+    return pairs_of("celeba")
 
 
-@with_data
+@real_data
 def test_the_mean_bound_on_celeba(celeba):
     matrix = leakage_matrix(celeba, 1.0)
     assert celeba.records == 202_599
@@ -309,7 +304,7 @@ def test_the_mean_bound_on_celeba(celeba):
     np.testing.assert_allclose(grr.values, matrix.values, rtol=1e-12)
 
 
-@with_data
+@real_data
 def test_largest_leakages_about_sex_on_celeba(celeba):
     levels = [
         [leakage_matrix(celeba, e, mechanism="grr")["Male", s].value for e in (1, 3, 10, 20)]
@@ -321,7 +316,7 @@ def test_largest_leakages_about_sex_on_celeba(celeba):
     assert necklace[-1] - necklace[-2] < 0.01
 
 
-@with_data
+@real_data
 def test_cholesterol_and_cardio():
     import pandas as pd
 
@@ -375,3 +370,15 @@ def test_a_mechanism_instance_has_its_delta():
     ):
         assert (release.epsilon, release.delta) == (one.epsilon, one.delta)
         assert release.delta > 9e-4
+
+
+def test_the_gain_of_pooling_is_that_of_the_pooled_table():
+    matrix = leakage_matrix("adult", 1.0, mechanism="grr")
+    pooled = leakage_matrix("adult", 1.0, mechanism="grr", pool=100)
+    gain = pooling_gain(matrix)
+    assert gain is not None
+    assert (gain.pool, gain.tcpl, gain.attribute) == (100, pooled.tcpl, "native-country")
+    row = pooled.domain.index("native-country")
+    own = pooled.values[row].sum() + pooled.values[:, row].sum()
+    assert gain.after == pytest.approx(own)
+    assert pooling_gain(leakage_matrix("adult", 1.0, columns=["sex", "income"])) is None

@@ -71,8 +71,18 @@ def synthetic(sizes, seed):
     return sp.Records(domain, cells[kept], weights[kept])
 
 
-@pytest.mark.parametrize("mechanism", ["grr", "ss", None])
-@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize(
+    ("mechanism", "replacement"),
+    [
+        ("grr", True),
+        ("ss", False),
+        (None, True),
+        *(
+            pytest.param(name, replacement, marks=pytest.mark.slow)
+            for name, replacement in [("grr", False), ("ss", True), (None, False)]
+        ),
+    ],
+)
 def test_limits_hold_for_channels_with_zero_cells(mechanism, replacement):
     people = synthetic((2, 3, 5), 3)
     found = misses(people, (100, 1000), 40, mechanism, replacement=replacement)
@@ -85,7 +95,7 @@ def test_the_test_can_fail():
 
 
 @needs_data
-@pytest.mark.parametrize("mechanism", ["grr", None])
+@pytest.mark.parametrize("mechanism", [None, pytest.param("grr", marks=pytest.mark.slow)])
 def test_limits_hold_for_cardio(mechanism):
     assert max(misses(population("cardio"), (1000, 50_000), 30, mechanism)) <= most_misses(30)
 

@@ -45,12 +45,13 @@ def worst_value(family, seeds, values, buckets):
 
 def worst_pair(family, seeds, values, buckets):
     """Return the smallest chi-square p-value over all pairs of values."""
-    found = family(seeds[:, None], values, buckets).astype(np.int64)
-    worst = 1.0
-    for first, second in itertools.combinations(found.T, 2):
-        counts = np.bincount(first * buckets + second, minlength=buckets**2)
-        worst = min(worst, stats.chisquare(counts).pvalue)
-    return worst
+    found = np.ascontiguousarray(family(seeds[:, None], values, buckets).T.astype(np.int64))
+    cells, expected = buckets**2, len(seeds) / buckets**2
+    largest = max(
+        ((np.bincount(first * buckets + second, minlength=cells) - expected) ** 2).sum()
+        for first, second in itertools.combinations(found, 2)
+    )
+    return stats.chi2.sf(largest / expected, cells - 1)
 
 
 def worst_split(family, seeds, values, buckets):

@@ -1,18 +1,13 @@
-"""Bytes become reports with exactly the chances that a plan states, and never beyond epsilon."""
+"""The integers of a wire form give the probabilities of its mechanism, never beyond epsilon."""
 
-import os
-from collections import Counter
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 import wires
-from seepage.errors import InputError
 from seepage.mechanisms import (
     GRR,
     OLH,
@@ -26,14 +21,7 @@ from seepage.mechanisms import (
     SubsetSelection,
 )
 from seepage.mechanisms.exact_probabilities import exp_below
-from seepage.plan.wire import (
-    CERTAIN,
-    draw_form,
-    draw_report,
-    form_bytes,
-    mechanism_wire,
-    perturb_record,
-)
+from seepage.plan.wire import CERTAIN, mechanism_wire
 
 
 def largest_ratio(channel):
@@ -97,100 +85,6 @@ def test_probabilities_are_those_of_the_mechanism(made):
                 if value == report or (isinstance(report, tuple) and value in report)
             )
             assert abs(supported - made.drawn[0 if value == code else 1]) <= Fraction(4000, CERTAIN)
-
-
-@pytest.mark.parametrize("name", wires.MECHANISMS)
-@pytest.mark.parametrize("skew", [1.0, 0.9])
-def test_draws_follow_the_probabilities(name, skew):
-    """A chi-square test accepts the exact chances, and rejects ones that are skewed."""
-    channel = mechanism_wire(wires.MECHANISMS[name])
-    chances = wires.exact_chances(channel, 1)
-    rng = np.random.default_rng(5)
-    draws = 20_000
-    count = form_bytes(wires.one_question_wire(wires.MECHANISMS[name]), 1) // 8
-    seen = Counter()
-    for words in rng.integers(0, CERTAIN, (draws, count), dtype=np.uint64).tolist():
-        report = draw_report(channel, 1, iter(words))
-        seen[report if isinstance(report, int) else tuple(report)] += 1
-    expected = np.array([float(chance) for chance in chances.values()])
-    if skew != 1.0:
-        expected[::2] *= skew
-        expected /= expected.sum()
-    assert not set(seen) - set(chances)
-    found = chisquare([seen[report] for report in chances], draws * expected).pvalue
-    assert found > 1e-3 if skew == 1.0 else found < 1e-3
-
-
-def test_words_at_the_thresholds_give_the_specified_output():
-    """The words next to each threshold, where an error by one would show."""
-    channel = mechanism_wire(GRR(5, 1.3))
-    keep = int(channel["keep"])
-    ends = np.cumsum([keep, *wires.evenly(CERTAIN - keep, 5)], dtype=object).tolist()
-    for value in range(5):
-        assert draw_report(channel, 2, iter([ends[value]])) == value
-        assert draw_report(channel, 2, iter([ends[value + 1] - 1])) == value
-    assert draw_report(channel, 2, iter([keep - 1])) == 2
-    matrix = mechanism_wire(wires.MECHANISMS["matrix"])
-    first = int(matrix["thresholds"][1][0])
-    assert [draw_report(matrix, 1, iter([word])) for word in (0, first - 1, first)] == [0, 0, 1]
-    assert draw_report(matrix, 1, iter([CERTAIN - 1])) == 2
-
-
-def test_forms_are_drawn_by_their_shares():
-    wire = wires.three_forms_wire()
-    ends = [0, *(int(form["until"]) for form in wire["forms"])]
-    assert ends[-1] == CERTAIN
-    for number, (low, high) in enumerate(pairwise(ends), 1):
-        for word in (low, high - 1):
-            assert draw_form(wire, word.to_bytes(8, "little")) == number
-
-
-def test_a_form_of_one_report_takes_its_cell():
-    """The cell is mixed radix, the last attribute fastest; the channel is that cell's row."""
-    wire = wires.three_forms_wire()
-    form = wire["forms"][2]
-    record = {"a": "a3", "b": "not asked", "c": "c2"}
-    words = np.random.default_rng(3).integers(0, CERTAIN, 50, dtype=np.uint64).tolist()
-    for word in words:
-        found = perturb_record(wire, 3, record, word.to_bytes(8, "little"))
-        ends = np.cumsum([int(cell) for cell in form["thresholds"][2 * 5 + 3]], dtype=object)
-        assert found == {"form": 3, "report": int((ends <= word).sum())}
-
-
-def test_questions_take_their_words_in_order():
-    wire = wires.three_forms_wire()
-    first = wire["forms"][0]["questions"]
-    data = os.urandom(form_bytes(wire, 1))
-    words = [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
-    found = perturb_record(wire, 1, {"a": "a4", "b": "b0"}, data)
-    size = first[0]["size"]
-    assert len(words) == 1 + size + 1
-    assert found["reports"] == {
-        "b": draw_report(first[0], 0, iter(words)),
-        "a": draw_report(first[1], 4, iter(words[1 + size :])),
-    }
-
-
-@pytest.mark.parametrize(
-    ("form", "record", "length", "message"),
-    [
-        (2, {"c": "c9"}, 24, "the answer to 'c' must be one of its 3 values"),
-        (2, {}, 24, "the answer to 'c' must be one of its 3 values"),
-        (2, {"c": 1}, 24, "the answer to 'c' must be one of its 3 values"),
-        (2, {"c": "c1"}, 23, "data must be 24 bytes, got 23"),
-        (4, {"c": "c1"}, 24, "form must be an integer from 1 to 3, got 4"),
-    ],
-)
-def test_an_invalid_answer_raises(form, record, length, message):
-    with pytest.raises(InputError, match=message):
-        perturb_record(wires.three_forms_wire(), form, record, bytes(length))
-
-
-@pytest.mark.parametrize("made", [OLH(8, 1.0), SHE(4, 1.0)])
-def test_mechanisms_that_clients_cannot_draw_say_so(made):
-    wire = wires.one_question_wire(made)
-    with pytest.raises(InputError, match=f"clients cannot draw reports of mechanism '{made.name}'"):
-        perturb_record(wire, 1, {"x": "x0"}, bytes(8))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Experienced losses, compared with explicit sums over all other people."""
 
-import itertools
 import math
 import time
 
@@ -22,7 +21,6 @@ from seepage.totals.experienced import (
     experience_of,
     experienced_loss,
     permute_columns,
-    quantile_limits,
     read_experience,
     realised_losses,
     share_limits,
@@ -180,20 +178,6 @@ def test_limits_of_shares_are_those_of_clopper_and_pearson():
         assert share_limits(np.array([hits]), 100, 0.01)[0] == pytest.approx(
             [hits / 100, low, high]
         )
-
-
-@pytest.mark.parametrize(
-    ("count", "level"), list(itertools.product([20, 100, 1_000], [0.05, 0.5, 0.95]))
-)
-def test_limits_of_quantiles_hold_as_often_as_stated_and_are_tight(count, level):
-    beta = 0.01
-    [[[_, low, high]]] = quantile_limits(np.arange(1.0, count + 1)[None], [level], beta)
-    below = stats.binom(count, level)
-    assert low == 0 or below.cdf(low - 1) <= beta / 2
-    assert low == count or below.cdf(low) > beta / 2
-    if math.isfinite(high):
-        assert below.sf(high - 1) <= beta / 2
-    assert below.sf(min(high, count + 1) - 2) > beta / 2
 
 
 def test_everything_is_saved_and_read_again():

@@ -3,14 +3,12 @@
 import math
 from collections.abc import Iterator
 
-from seepage._registry import MECHANISMS
 from seepage.analysis import Analysis
 from seepage.cli.output import text_columns
 from seepage.data.domain import how_many, sample_caution
-from seepage.data.recoding import default_pool, merged_counts, pool_rare, rare_values
-from seepage.leakage.matrix import LeakageMatrix
+from seepage.data.recoding import merged_counts
+from seepage.leakage.matrix import LeakageMatrix, pooling_gain
 from seepage.leakage.population_limits import LeakageLimits
-from seepage.leakage.release import PUBLIC, releases
 from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
@@ -255,34 +253,14 @@ def _notes_text(analysis: Analysis) -> str:
 
 
 def pooling_notes(matrix: LeakageMatrix) -> Iterator[str]:
-    """Yield a note on what merging rare values would gain, if it lowers the sum of all leakages.
-
-    Nothing where a mechanism is not registered, and so cannot be created for fewer values.  Costs
-    at most as much as the matrix itself.
-    """
-    pairs, pool = matrix.pairs, default_pool(matrix.pairs.records)
-    merged = rare_values(pairs, pool)
-    names = [release.name for release in matrix.releases]
-    registered = all(name in (None, PUBLIC) or name in MECHANISMS for name in names)
-    if not merged or not registered or not math.isfinite(matrix.tcpl):
-        return
-    pooled = pool_rare(pairs, pool)
-    deltas = [release.delta for release in matrix.releases]
-    budgets = [0.0 if release.public else release.epsilon for release in matrix.releases]
-    released = releases(pooled.domain, budgets, names, deltas)
-    after = LeakageMatrix(pooled, released, matrix.view, matrix.smoothing, matrix.radius)
-    if matrix.tcpl - after.tcpl < MIN_POOLING_GAIN * matrix.tcpl:
-        return
-    sums, sums_after = (
-        values.sum(axis=0) + values.sum(axis=1) for values in (matrix.values, after.values)
-    )
-    most = int((sums - sums_after).argmax())
-    yield (
-        f"--pool {pool} would merge rare values ({merged_counts(merged)}) and lower "
-        f"the sum of all leakages from {matrix.tcpl:.4g} to {after.tcpl:.4g}, "
-        f"{matrix.domain.names[most]} as target and source from {sums[most]:.4g} to "
-        f"{sums_after[most]:.4g}"
-    )
+    """Yield a note on what merging rare values would gain, if it lowers the sum of all leakages."""
+    gain = pooling_gain(matrix)
+    if gain is not None and matrix.tcpl - gain.tcpl >= MIN_POOLING_GAIN * matrix.tcpl:
+        yield (
+            f"--pool {gain.pool} would merge rare values ({merged_counts(gain.merged)}) and lower "
+            f"the sum of all leakages from {matrix.tcpl:.4g} to {gain.tcpl:.4g}, "
+            f"{gain.attribute} as target and source from {gain.before:.4g} to {gain.after:.4g}"
+        )
 
 
 def _short(name: str) -> str:

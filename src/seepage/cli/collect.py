@@ -240,7 +240,7 @@ def _frequencies_text(estimates: Any) -> str:
     rows = [[*names, f"{f:.5f}", f"{e:.5f}"] for *names, f, e in zip(*cells.values(), strict=True)]
     notes = [
         f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
-        for name in getattr(estimates, "untold", ())
+        for name in getattr(estimates, "unestimated", ())
     ]
     table = text_columns([[*titles, "frequency", "standard error"], *rows])
     return "\n".join([f"{about}, {how}", table, *notes])

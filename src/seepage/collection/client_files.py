@@ -17,6 +17,7 @@ import numpy as np
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._pages import fill_template
+from seepage.collection.reference_client import WORD, draw_form, form_bytes, perturb_record
 from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
 from seepage.errors import InputError
@@ -24,7 +25,7 @@ from seepage.mechanisms.randomness import Randomness
 from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import factor
-from seepage.plan.wire import WORD, Wire, draw_form, form_bytes, perturb_record
+from seepage.plan.wire import Wire
 from seepage.totals.result import GUARANTEES
 
 CLIENT = Path(__file__).with_name("client")

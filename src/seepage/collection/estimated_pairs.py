@@ -60,8 +60,9 @@ class EstimatedPairs(Result):
         `"inversion"` or `"em"`.
     sums
         The sums over reports, for unbiased estimates and intervals.
-    untold
-        Collected attributes whose reports carry no information, as at epsilon 0.
+    unestimated
+        Collected attributes whose reports carry no information, as at epsilon 0; also readable as
+        `untold`, its name in saved results.
     """
 
     domain: Domain
@@ -69,7 +70,12 @@ class EstimatedPairs(Result):
     tables: Mapping[tuple[int, int], Floats]
     method: str
     sums: PooledSums
-    untold: tuple[str, ...] = ()
+    unestimated: tuple[str, ...] = ()
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """The same as `unestimated`."""
+        return self.unestimated
 
     @property
     def records(self) -> int:
@@ -154,8 +160,8 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
         if method == "em":
             joint = maximum_likelihood(plan, source, pooled, joint)
         tables[a, b] = _consistent_table(joint.frequencies, marginals[a], marginals[b])
-    untold = tuple(name for name in plan.collected.names if name not in domain)
-    return EstimatedPairs(domain, marginals, tables, method, pooled, untold)
+    unestimated = tuple(name for name in plan.collected.names if name not in domain)
+    return EstimatedPairs(domain, marginals, tables, method, pooled, unestimated)
 
 
 def _marginal_counts(pooled: PooledSums, name: str) -> Floats:

@@ -70,7 +70,7 @@ def nominal_frequencies(plan: Plan, name: str) -> Floats:
 
 def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
     """Return the mechanisms of a product form whose reports carry information, in plan order."""
-    mechanisms = plan.channels[index]
+    mechanisms = plan.form_mechanisms[index]
     names = [name for name in plan.domain.names if name in mechanisms]
     return {name: mechanisms[name] for name in names if mechanisms[name].informative}
 
@@ -292,18 +292,24 @@ class Frequencies(Result):
         Frequencies and standard errors by attribute.
     records
         The number of reports.
-    untold
-        Attributes collected at epsilon 0, whose reports carry no information.
+    unestimated
+        Attributes collected at epsilon 0, whose reports carry no information; also readable as
+        `untold`, its name in saved results.
     """
 
     domain: Domain
     estimates: Mapping[str, Estimate]
     records: int
-    untold: tuple[str, ...] = ()
+    unestimated: tuple[str, ...] = ()
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """The same as `unestimated`."""
+        return self.unestimated
 
     def __getitem__(self, name: str) -> Estimate:
         """Return the estimate of one attribute."""
-        if self.domain[name].name in self.untold:
+        if self.domain[name].name in self.unestimated:
             raise InputError(f"reports of {name!r} at epsilon 0 carry no information")
         return self.estimates[self.domain[name].name]
 
@@ -342,7 +348,7 @@ class Frequencies(Result):
                 }
                 for name, estimate in self.estimates.items()
             },
-            "untold": list(self.untold),
+            "untold": list(self.unestimated),
         }
 
 
@@ -368,5 +374,5 @@ def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) 
         known = [estimate for estimate in by_form if estimate is not None]
         if known:
             estimates[planned.name] = combine(known, source.records, consistent=consistent)
-    untold = tuple(name for name in plan.collected.names if name not in estimates)
-    return Frequencies(plan.collected, estimates, source.records, untold)
+    unestimated = tuple(name for name in plan.collected.names if name not in estimates)
+    return Frequencies(plan.collected, estimates, source.records, unestimated)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Nats = Annotated[float, msgspec.Meta(ge=0)]
 
 
-class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Leakage in nats of one report for all answers beyond its totals, for the table.
+class AnswerLeakage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Leakage in nats of a shaped report about its answers, given others or not, for the table.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     xor_of: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, made: "ShapedMechanism") -> "ToldAnswers":
+    def of(cls, made: "ShapedMechanism") -> "AnswerLeakage":
         """Return the leakages of a mechanism about its answers, in nats, rounded up."""
         others, xor = len(made.sources) - 1, made.worst_xor
         return cls(
@@ -99,13 +99,13 @@ class DesignedForm:
     matrix: "ShapedMechanism | None" = field(default=None, compare=False)
 
     @property
-    def known_answers(self) -> ToldAnswers | None:
+    def answer_leakage(self) -> AnswerLeakage | None:
         """Leakage of a shaped report given other answers; None for other forms."""
-        return None if self.matrix is None else ToldAnswers.of(self.matrix)
+        return None if self.matrix is None else AnswerLeakage.of(self.matrix)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields except the matrix, whose thresholds are in the plan."""
-        leakages = self.known_answers
+        leakages = self.answer_leakage
         fields = {name: value for name, value in vars(self).items() if name != "matrix"}
         return {**fields, "shaped": None if leakages is None else msgspec.structs.asdict(leakages)}
 
@@ -302,7 +302,7 @@ class Design(Result):
 
 def _shaped_note(forms: Sequence[DesignedForm]) -> str:
     """Return a remark on the largest leakage of shaped forms beyond their totals."""
-    leakages = [form.known_answers for form in forms if form.known_answers is not None]
+    leakages = [form.answer_leakage for form in forms if form.answer_leakage is not None]
     clauses = {
         "answer": "changing one answer changes a report's log-likelihood by",
         "one": "whoever knows one other answer learns about an answer",

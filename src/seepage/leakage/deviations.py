@@ -1,7 +1,8 @@
-"""Distribution-free confidence limits of a population mean from a sample.
+"""Distribution-free confidence limits of a population mean or quantile from a sample.
 
-Each limit is one-sided and wrong with probability at most e^-c for every distribution: for records
-drawn independently, and for records drawn without replacement [theory-population: One statement].
+These limits are one-sided and wrong with probability at most e^-c for every distribution: for
+records drawn independently, and for records drawn without replacement [theory-population: One
+statement].
 
 * `clopper_pearson`: a proportion, from the exact binomial tail;
 * `kl_upper`, `kl_lower`: the mean of any variable in [0, 1], from the Chernoff-Hoeffding
@@ -10,11 +11,15 @@ drawn independently, and for records drawn without replacement [theory-populatio
   variance is small.
 
 The latter two are optima over a free parameter, *every value of which* gives a valid limit.  So an
-iteration that stops early gives a wider limit, never a wrong one.  All limits are moved outwards by
-the relative `GUARD`, which is far above their rounding errors.
+iteration that stops early gives a wider limit, never a wrong one.  All these limits are moved
+outwards by the relative `GUARD`, which is far above their rounding errors.
+
+`proportion_limits` and `quantile_limits` are textbook intervals of independent draws, at an error
+level and without the guard.
 """
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -97,6 +102,65 @@ def binomial_limit(counts: ArrayLike, totals: ArrayLike, c: ArrayLike, above: bo
         kl_limit = kl_upper if above else kl_lower
         limit[rest] = kl_limit(k[rest] / n[rest], level[rest] / n[rest])
     return np.minimum(limit * (1 + GUARD), 1.0) if above else limit * (1 - GUARD)
+
+
+def proportion_limits(hits: ArrayLike, misses: ArrayLike, level: float) -> Limits:
+    """Return the textbook limits of proportions [Clopper and Pearson 1934], for independent draws.
+
+    Each limit is wrong with probability at most `level`.  Unlike those of `clopper_pearson` they
+    are not rounded outwards and need not hold for samples drawn without replacement.
+
+    Parameters
+    ----------
+    hits, misses
+        Numbers of draws that count and that do not, broadcast against each other; sums of weights
+        in [0, 1] need not be integers.
+    level
+        The one-sided error probability.
+
+    Examples
+    --------
+    >>> proportion_limits([0, 5, 10], [10, 5, 0], 0.025).upper.round(4).tolist()
+    [0.3085, 0.8129, 1.0]
+    """
+    k, rest = _as_floats(hits, misses)
+    return Limits(_lower_proportion(k, rest, level), 1.0 - _lower_proportion(rest, k, level))
+
+
+def _lower_proportion(hits: Floats, misses: Floats, level: float) -> Floats:
+    from scipy.special import betaincinv
+
+    some = hits > 0
+    return np.where(some, betaincinv(np.where(some, hits, 1.0), misses + 1.0, level), 0.0)
+
+
+def quantile_limits(samples: Floats, levels: Iterable[float], beta: float) -> Floats:
+    """Return quantiles of each row with limits: rows by levels by (quantile, low, high).
+
+    Samples are independent and at least 0; the limits of one quantile are wrong with probability
+    at most beta.  The l-th smallest of n draws exceeds the q quantile with probability at most
+    P(Bin(n, q) < l), and the u-th is below it with probability at most P(Bin(n, q) >= u): l is
+    the largest and u the smallest integer for which these are at most beta / 2; if there is no
+    such draw, the limit is 0 or infinity.
+
+    Examples
+    --------
+    >>> quantile_limits(np.arange(100.0)[None], [0.5], 0.05).tolist()
+    [[[49.0, 39.0, 60.0]]]
+    """
+    from scipy.special import bdtr, bdtrc
+
+    count = samples.shape[1]
+    ends = ((0, 0), (0.0, np.inf))
+    padded = np.pad(np.sort(samples, axis=1), ((0, 0), (1, 1)), constant_values=ends)
+    indices = np.arange(count)
+    results = []
+    for level in levels:
+        low = int(np.count_nonzero(bdtr(indices, count, level) <= beta / 2))
+        high = 1 + int(np.count_nonzero(bdtrc(indices, count, level) > beta / 2))
+        middle = max(1, int(np.ceil(level * count - 1e-9)))
+        results.append(padded[:, [middle, low, min(high, count + 1)]])
+    return np.stack(results, axis=1)
 
 
 def _as_floats(*arrays: ArrayLike) -> list[Floats]:

@@ -3,7 +3,8 @@
 At ratio H the score of input u is G[x, u] - H G[x', u]; the best S of a pair holds the inputs of
 positive score, or those of the `size` largest scores where the size of S is given.  The pair with
 the largest gain, the sum of its scores over S, gives the next H, until no pair can raise it; see
-`likely_sets`.  Scores and gains are divided by sqrt(H), so that they cannot overflow.
+`likely_sets`.  Scores and gains of stacks are divided by sqrt(H), and those of single channels by
+H / e^690 where H is larger than that, so that they cannot overflow.
 """
 
 import math
@@ -144,38 +145,35 @@ def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) 
     Each block starts from the value of the previous one.  At the end of a block none of its pairs
     exceeds the current value by more than `_hidden`, and so none exceeds `upper`.
     """
-    step = max(1, SINGLE_BLOCK // channel.size)
+    step = min(len(channel), max(1, SINGLE_BLOCK // channel.size))
     large = size is None and step < len(channel) and 0 < epsilon <= LARGE_EPSILON
-    best = _best_singleton_pair(channel, epsilon) if large else _zero_pair(channel)
-    upper = 0.0
-    scratch = np.empty((min(step, len(channel)), *channel.shape))
+    best = _best_singleton_pair(channel, epsilon) if large else None
+    value, upper = best.value if best else 0.0, 0.0
+    scratch = np.empty((step, *channel.shape))
     for by_ratio in (False, True):
         for start in range(0, len(channel), step):
             rows = channel[start : start + step]
             space = None if by_ratio else scratch[: len(rows)]
-            better = dinkelbach_rows(rows, channel, epsilon, best.value, size, space)
-            if better is not None:
-                best = Pair(better.value, start + better.likelier, better.other, better.likely)
-            hidden = _hidden(best.value, epsilon, size)
-            upper = max(upper, best.value + hidden) if hidden < math.inf else math.inf
-        if upper - best.value <= NEGLIGIBLE * best.value:
+            better = dinkelbach_rows(rows, channel, epsilon, value, size, space)
+            if better:
+                value = better.value
+                best = better._replace(likelier=start + better.likelier) if start else better
+            hidden = _hidden(value, epsilon, size)
+            upper = max(upper, value + hidden) if hidden < math.inf else math.inf
+        if best and upper - value <= NEGLIGIBLE * value:
             return Pair(upper, *best[1:])
-    return best
+    return best or Pair(0.0, 0, 0, np.zeros(channel.shape[1], dtype=np.bool_))
 
 
-def _zero_pair(channel: Floats) -> Pair:
-    return Pair(0.0, 0, 0, np.zeros(channel.shape[1], dtype=np.bool_))
-
-
-def _best_singleton_pair(channel: Floats, epsilon: float) -> Pair:
-    """Return the largest log-ratio of the pair of rows with the best singleton S."""
+def _best_singleton_pair(channel: Floats, epsilon: float) -> Pair | None:
+    """Return the largest log-ratio of the pair of rows with the best singleton S; None if 0."""
     scale, floor = _scale_and_floor(epsilon)
     high, low = np.maximum.reduce(channel, axis=0), np.minimum.reduce(channel, axis=0)
     quotients = scale * (high - low) / (floor + scale * low)
     column = channel[:, int(quotients.argmax())]
     first, second = int(column.argmax()), int(column.argmin())
     value, likely = _best_prefix(channel[first], channel[second], epsilon, 0.0, None)
-    return Pair(value, first, second, likely) if value > 0 else _zero_pair(channel)
+    return Pair(value, first, second, likely) if value > 0 else None
 
 
 @lru_cache(maxsize=256)
@@ -215,15 +213,17 @@ def dinkelbach_rows(
     if rows.shape[1] <= MAX_PRODUCT_TERMS:  # contiguous pairs: NumPy's inner loops are longer
         x = x.repeat(len(others), axis=1)
     while True:
-        half = min(max(value, trial) / 2, LARGE_EPSILON)
-        above, below = x * math.exp(-half), others * math.exp(half)
+        height = max(value, trial)
+        above, below = x, others * math.exp(min(height, LARGE_EPSILON))
+        if height > LARGE_EPSILON:
+            above = x * math.exp(max(LARGE_EPSILON - height, -LARGE_EPSILON))
         if scratch is None:
             criterion = _ratios(best_sets(above - below, size), x, others, epsilon)
         else:
             criterion = _gains(np.subtract(above, below, out=scratch), size)
         index = int(criterion.argmax())
         by_gain = scratch is not None and not trial
-        if by_gain and not _can_raise(criterion.item(index), epsilon, half):
+        if by_gain and not _can_raise(criterion.item(index), epsilon, height):
             break
         pair = divmod(index, len(others))
         if size is None and pair == best:
@@ -254,24 +254,25 @@ def _hidden(value: Any, epsilon: Any, size: int | None) -> Any:
     return GAIN_ROUNDINGS * UNIT * -np.expm1(-epsilon) * np.exp(np.minimum(exponent, LARGE_EPSILON))
 
 
-def _can_raise(gain: float, epsilon: float, half: float) -> bool:
-    """Return whether lambda E(H) > H - 1 for a pair with this gain, E(H) / sqrt(H) [theory].
+def _can_raise(gain: float, epsilon: float, value: float) -> bool:
+    """Return whether lambda E(H) > H - 1 for a pair with this gain E(H), H = exp(value) [theory].
 
     Always true where exp(epsilon) nears overflow.  If false, no pair of smaller gain exceeds H by
     more than `_hidden`.
     """
     if epsilon > LARGE_EPSILON:
         return True
-    return -math.expm1(-epsilon) * gain >= math.exp(-epsilon) * 2 * math.sinh(half)
+    return -math.expm1(-epsilon) * gain >= math.exp(-epsilon) * math.expm1(value)
 
 
 def _gains(scores: Floats, size: int | None) -> Floats:
-    """Return the sum of the scores over the best S of each pair; overwrites `scores`."""
+    """Return the sum of the scores over the best S of each pair, flat; overwrites `scores`."""
+    scores = scores.reshape(-1, scores.shape[-1])
     if size is not None:
-        return np.asarray(np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1))
+        return np.asarray(np.partition(scores, -size, axis=1)[:, -size:].sum(axis=1))
     np.maximum(scores, 0.0, out=scores)
-    terms = scores.shape[-1]
-    return np.asarray(scores.sum(axis=-1) if terms > MAX_PRODUCT_TERMS else scores @ ONES[:terms])
+    terms = scores.shape[1]
+    return np.asarray(scores.sum(axis=1) if terms > MAX_PRODUCT_TERMS else scores.dot(ONES[:terms]))
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -352,9 +353,10 @@ def _best_prefix(
         quotient = scale * gap_sum / (floor + scale * low_sum)
         if quotient > largest:
             largest, length = quotient, index + 1
-    chosen = np.zeros(len(other), dtype=np.bool_)
-    chosen[[term[1] for term in order[:length]]] = True
-    return float(np.log1p(largest)), chosen
+    chosen = [False] * len(other)
+    for _, u, _, _ in order[:length]:
+        chosen[u] = True
+    return float(np.log1p(largest)), np.array(chosen)
 
 
 # All pairs of rows: limits of masses, and gains --------------------------------------------------

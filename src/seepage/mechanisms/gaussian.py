@@ -120,7 +120,7 @@ class Gaussian(HistogramEncoding):
     @cached_property
     def grid(self) -> "GaussianGrid":
         """The grid of secure noise, computed at first use."""
-        return GaussianGrid(self.sigma, self.parameters["delta"] * SPARE_SHARE / 4)
+        return gaussian_grid(self.sigma, self.parameters["delta"] * SPARE_SHARE / 4)
 
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
         generator.standard_normal(out=block)
@@ -190,11 +190,17 @@ class GaussianGrid(NoiseGrid):
 
     def _table(self, sigma: float, digits: int) -> list[int]:
         """Return 2^bits times the distribution function at the upper edge of each cell."""
-        units, half, thresholds = 2**self.bits, Fraction(1, 2), []
-        for cell in range(-self.edge, self.edge):
-            edge = (half + (cell + half) * Fraction(self.step)) / Fraction(sigma)
-            beyond = math.floor(normal_tail(abs(edge), digits)[0] * units)
-            thresholds.append(beyond if edge < 0 else units - beyond)
+        from flint import arb, ctx, fmpq
+
+        units, thresholds = 2**self.bits, []
+        first = fmpq(*(1 / (2 * Fraction(sigma))).as_integer_ratio())
+        half_width = fmpq(*(Fraction(self.step) / (2 * Fraction(sigma))).as_integer_ratio())
+        with ctx.workprec(_bits(digits)):
+            for cell in range(-self.edge, self.edge):
+                edge = first + (2 * cell + 1) * half_width
+                mantissa, exponent = _normal_tail(arb(abs(edge))).lower().man_exp()
+                beyond = _shifted(int(mantissa), int(exponent) + self.bits)
+                thresholds.append(beyond if edge < 0 else units - beyond)
         return thresholds
 
     def draw(self, source: Randomness, size: int) -> Integers:
@@ -213,6 +219,10 @@ class GaussianGrid(NoiseGrid):
         return np.asarray(0.5 + cells * self.step)
 
 
+gaussian_grid = lru_cache(maxsize=32)(GaussianGrid)
+"""The grid of a standard deviation and slack, computed once for all alphabets."""
+
+
 def normal_tail(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Return bounds on P(Z > x) of a standard normal Z, with relative difference <= 10^-digits.
 
@@ -227,8 +237,13 @@ def normal_tail(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     from flint import arb, ctx, fmpq
 
     with ctx.workprec(_bits(digits)):
-        ball = (arb(fmpq(x.numerator, x.denominator)) / arb(2).sqrt()).erfc() / 2
+        ball = _normal_tail(arb(fmpq(x.numerator, x.denominator)))
         return _as_fraction(ball.lower()), _as_fraction(ball.upper())
+
+
+def _normal_tail(x: Any) -> Any:
+    """Return P(Z > x) as an Arb ball, at the working precision."""
+    return (x / type(x)(2).sqrt()).erfc() / 2
 
 
 def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
@@ -253,6 +268,11 @@ def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
 def _bits(digits: int) -> int:
     """Return the working precision in bits for so many decimal digits."""
     return math.ceil(digits * math.log2(10)) + GUARD_BITS
+
+
+def _shifted(number: int, bits: int) -> int:
+    """Return floor(number 2^bits)."""
+    return number << bits if bits >= 0 else number >> -bits
 
 
 def _as_fraction(bound: Any) -> Fraction:

@@ -183,7 +183,7 @@ def _channel(form: "DesignedForm") -> ProductChannel | MatrixChannel:
             form.attributes,
             form.matrix,
             frequencies=form.matrix.nominal.tolist(),
-            told=form.known_answers,
+            answer_leakage=form.answer_leakage,
         )
     questions = zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
     return ProductChannel(

@@ -18,7 +18,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage.data.domain import Domain
-from seepage.designs.design import ToldAnswers
+from seepage.designs.design import AnswerLeakage
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR, MatrixMechanism, Mechanism, registered
 from seepage.mechanisms.exact_probabilities import CERTAIN, float_above
@@ -184,15 +184,15 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
     frequencies
         Nominal frequencies of the cells, fixed in advance; they weight the unbiased estimate.
         Empty: the product of the attributes' nominal frequencies.
-    told
-        Leakage of the report given other answers, for the reader.
+    answer_leakage
+        Leakage of the report about its answers, for the reader; `told` in the plan's file.
     """
 
     attributes: tuple[str, ...]
     epsilon: Budget
     thresholds: tuple[tuple[IntegerText, ...], ...]
     frequencies: tuple[Budget, ...] = ()
-    told: ToldAnswers | None = None
+    answer_leakage: AnswerLeakage | None = msgspec.field(default=None, name="told")
 
     def __post_init__(self) -> None:
         _check_asked(self.attributes)
@@ -235,7 +235,7 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
         *,
         epsilon: float | None = None,
         frequencies: Sequence[float] = (),
-        told: ToldAnswers | None = None,
+        answer_leakage: AnswerLeakage | None = None,
     ) -> "MatrixChannel":
         """Return the channel with the integer thresholds of a mechanism."""
         return cls(
@@ -243,7 +243,7 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
             epsilon=mechanism.realised_epsilon if epsilon is None else epsilon,
             thresholds=tuple(tuple(map(str, row)) for row in mechanism.thresholds.tolist()),
             frequencies=tuple(map(float, frequencies)),
-            told=told,
+            answer_leakage=answer_leakage,
         )
 
 

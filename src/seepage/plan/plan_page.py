@@ -127,7 +127,7 @@ def _attributes(plan: Plan) -> Markup:
         titles.append("in form")
     titles.append("rests on")
     head = [
-        element("th", text, scope="col", class_="told" if index == 1 else None)
+        element("th", text, scope="col", class_="metered" if index == 1 else None)
         for index, text in enumerate(titles)
     ]
     rows = [_attribute(plan, planned, largest) for planned in plan.attributes]
@@ -168,7 +168,7 @@ def _attribute(plan: Plan, planned: PlannedAttribute, largest: float) -> Markup:
             joined(" ", element("span", badge, class_="badge")) if badge else "",
             scope="row",
         ),
-        element("td", text, picture, class_="told"),
+        element("td", text, picture, class_="metered"),
         element("td", "no limit" if planned.limit is None else f"{planned.limit:g}"),
         form_cell,
         element("td", form.guarantee + delta, class_="words"),
@@ -255,7 +255,7 @@ def _strategies_table(precision: Precision) -> Markup:
     head = element(
         "tr",
         element("th", "strategy within the limits", scope="col"),
-        element("th", "people needed for the same precision", scope="col", class_="told"),
+        element("th", "people needed for the same precision", scope="col", class_="metered"),
         element("th", "rests on", scope="col"),
     )
     rows = [
@@ -266,7 +266,7 @@ def _strategies_table(precision: Precision) -> Markup:
                 "td",
                 _ratio_text(strategy.variance / plan_variance) if plan_variance > 0 else "",
                 bar(strategy.variance / largest, _bar_class(strategy)),
-                class_="told",
+                class_="metered",
             ),
             element("td", strategy.rests_on, class_="words"),
             class_="ours" if strategy.name == THIS_PLAN else None,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from seepage import __version__, _checks
+from seepage import _checks
 from seepage._pages import fill_template, read_styles, static_text
 from seepage._results import json_ready
 from seepage.analysis import Analysis, common_or_list
@@ -127,7 +127,7 @@ def page_content(analysis: Analysis, *, counts: bool = True) -> dict[str, Any]:
     reach = max(MAX_BUDGET, 1.25 * max(epsilons))
     bound = leakage_matrix(pairs, epsilons, **matrix.smoothing)
     return {
-        "seepage": __version__,
+        "seepage": analysis.version,
         "name": analysis.name,
         "command": analysis.command,
         "digest": pairs.digest,

@@ -156,6 +156,7 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         saved.command or "",
         checked_limits(saved.limit, matrix),
         experienced,
+        saved.seepage,
     )
 
 

@@ -34,6 +34,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from seepage._numerics import UNIT, Floats, Integers
+from seepage.leakage.deviations import proportion_limits
 from seepage.study.simulation import Collection
 
 MANY_REPORTS = 1e5
@@ -112,18 +113,13 @@ def sampling_distances(table: Integers, channel: Floats, level: float) -> tuple[
     >>> down.round(3).tolist(), up.round(3).tolist()
     ([[0.056, 0.089], [0.089, 0.056]], [[0.036, 0.12], [0.12, 0.036]])
     """
-    from scipy.special import betaincinv
-
     totals = table.sum(axis=1, keepdims=True).astype(np.float64)
     low, high = channel.min(axis=0), channel.max(axis=0)
     width = high - low
     own = (table @ channel) / totals
     scaled = np.divide(own - low, width, out=np.zeros_like(own), where=width > 0)
     hits = totals * np.clip(scaled, 0.0, 1.0)
-    misses = totals - hits
-    lower = np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1.0), misses + 1.0, level), 0.0)
-    tail = betaincinv(np.where(misses > 0, misses, 1.0), hits + 1.0, level)
-    upper = np.where(misses > 0, 1.0 - tail, 1.0)
+    lower, upper = proportion_limits(hits, totals - hits, level)
     positive = own > 0
     log_own = np.log(np.where(positive, own, 1.0))
     with np.errstate(divide="ignore"):

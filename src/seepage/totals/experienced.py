@@ -10,7 +10,7 @@ number of values even for independent attributes, so the same is computed on ind
 columns (a permutation null).  It describes the drawn people and is no guarantee.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
@@ -24,6 +24,7 @@ from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.leakage.deviations import proportion_limits, quantile_limits
 from seepage.leakage.release import VIEWS, Release, View, releases
 from seepage.totals.drawn_reports import (
     Draws,
@@ -260,36 +261,30 @@ def experience_of(
     rare: int = 500,
 ) -> Experience:
     """Return `experienced_loss` of counted data, given their releases."""
-    if not isinstance(data, Records):
-        raise GuaranteeError(
-            "what people experience needs records, and pair counts do not tell how sources act "
-            "together; give the table itself"
-        )
-    if data.records < 2:
-        raise GuaranteeError("what people experience needs at least two records")
-    mechanisms = simulated_mechanisms(data.domain, released, people, "experienced losses")
+    records = _at_least_two(data)
+    mechanisms = simulated_mechanisms(records.domain, released, people, "experienced losses")
     generator = _checks.generator(seed)
-    totals, starts = value_counts(data), value_offsets(data.domain)[:-1]
+    totals, starts = value_counts(records), value_offsets(records.domain)[:-1]
     compared = totals > rare
     begin_stage(progress, "drawn people")
-    chosen, draws = draw_people(data, mechanisms, view, people, generator)
+    chosen, draws = draw_people(records, mechanisms, view, people, generator)
     losses, own, together = realised_losses(
-        data, draws, compared, _stage_progress(progress, 0, people)
+        records, draws, compared, _stage_progress(progress, 0, people)
     )
     begin_stage(progress, "permuted columns")
-    permuted = permute_columns(data, generator)
+    permuted = permute_columns(records, generator)
     null_draws = draw_people(permuted, mechanisms, view, people, generator)[1]
     null = realised_losses(permuted, null_draws, compared, _stage_progress(progress, 1, people))[0]
     epsilons = np.array([release.epsilon for release in released])
     threshold = LOSS_THRESHOLD * epsilons[:, None]
     beta = (1 - confidence) / max(1, len(released))
-    values = data.codes[chosen].T
+    values = records.codes[chosen].T
     counts, seen = (
         np.add.reduceat(part, starts, dtype=np.int64) for part in (compared, totals > 0)
     )
-    caution = sample_caution(data)
+    caution = sample_caution(records)
     return Experience(
-        attributes=data.domain.names,
+        attributes=records.domain.names,
         epsilons=epsilons,
         mechanisms=tuple(release.name for release in released),
         view=view,
@@ -302,11 +297,23 @@ def experience_of(
         permuted_shares=(null > threshold).mean(axis=1),
         quantiles=quantile_limits(losses, QUANTILE_LEVELS, beta),
         permuted_quantiles=np.quantile(null, QUANTILE_LEVELS, axis=1, method="inverted_cdf").T,
-        before=np.maximum.reduceat(totals, starts) / data.records,
+        before=np.maximum.reduceat(totals, starts) / records.records,
         own=share_limits((own == values).sum(axis=1), people, beta),
         together=share_limits((together == values).sum(axis=1), people, beta),
         notes=() if caution is None else (caution,),
     )
+
+
+def _at_least_two(data: PairCounts | Records) -> Records:
+    """Return the data if they are two records or more, else raise a GuaranteeError."""
+    if not isinstance(data, Records):
+        raise GuaranteeError(
+            "what people experience needs records, and pair counts do not tell how sources act "
+            "together; give the table itself"
+        )
+    if data.records < 2:
+        raise GuaranteeError("what people experience needs at least two records")
+    return data
 
 
 def _stage_progress(progress: Progress | None, number: int, people: int) -> Progress | None:
@@ -361,38 +368,5 @@ def share_limits(hits: Integers, count: int, beta: float) -> Floats:
     >>> share_limits(np.array([0, 5]), 10, 0.05).round(3).tolist()
     [[0.0, 0.0, 0.308], [0.5, 0.187, 0.813]]
     """
-    from scipy.special import betaincinv
-
-    misses = count - hits
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), misses + 1.0, beta / 2), 0.0)
-    tail = np.where(misses > 0, betaincinv(np.maximum(misses, 1), hits + 1.0, beta / 2), 0.0)
-    return np.stack([hits / count, low, 1 - tail], axis=-1)
-
-
-def quantile_limits(samples: Floats, levels: Iterable[float], beta: float) -> Floats:
-    """Return quantiles of each row with limits: rows by levels by (quantile, low, high).
-
-    Samples are independent and at least 0; the limits of one quantile are wrong with probability
-    at most beta.  The l-th smallest of n draws exceeds the q quantile with probability at most
-    P(Bin(n, q) < l), and the u-th is below it with probability at most P(Bin(n, q) >= u): l is
-    the largest and u the smallest integer for which these are at most beta / 2; if there is no
-    such draw, the limit is 0 or infinity.
-
-    Examples
-    --------
-    >>> quantile_limits(np.arange(100.0)[None], [0.5], 0.05).tolist()
-    [[[49.0, 39.0, 60.0]]]
-    """
-    from scipy.special import bdtr, bdtrc
-
-    count = samples.shape[1]
-    ends = ((0, 0), (0.0, np.inf))
-    padded = np.pad(np.sort(samples, axis=1), ((0, 0), (1, 1)), constant_values=ends)
-    indices = np.arange(count)
-    results = []
-    for level in levels:
-        low = int(np.count_nonzero(bdtr(indices, count, level) <= beta / 2))
-        high = 1 + int(np.count_nonzero(bdtrc(indices, count, level) > beta / 2))
-        middle = max(1, int(np.ceil(level * count - 1e-9)))
-        results.append(padded[:, [middle, low, min(high, count + 1)]])
-    return np.stack(results, axis=1)
+    limits = proportion_limits(hits, count - hits, beta / 2)
+    return np.stack([hits / count, limits.lower, limits.upper], axis=-1)

@@ -21,12 +21,8 @@ real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
 )
 
-FAST = ("fig4a", "fig4b", "fig4c", "fig4d", "fig5", "example", "observations")
-
-
-@pytest.fixture(scope="module")
-def data():
-    return Data()
+BUNDLED = ("fig4a", "example")
+FAST = ("fig4b", "fig4c", "fig4d", "fig5", "observations")
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +56,24 @@ def test_a_fresh_run_gives_the_committed_numbers(name, finding):
 
 @real_data
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in ITEMS if name not in FAST])
+@pytest.mark.parametrize("name", [name for name in ITEMS if name not in BUNDLED + FAST])
 def test_a_fresh_run_of_the_others_gives_the_committed_numbers(name, data):
     found = _numbers(ITEMS[name].compute(data))
     assert found == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["fig4a", "example"])
-def test_items_of_bundled_data_need_no_files(name, monkeypatch):
-    monkeypatch.delenv("SEEPAGE_DATA", raising=False)
-    finding = ITEMS[name].compute(Data())
-    assert _numbers(finding) == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
-    assert {one.verdict for one in finding.comparisons} == {"agrees", "ours"}
+@pytest.fixture(scope="module")
+def without_files():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SEEPAGE_DATA", raising=False)
+        return {name: ITEMS[name].compute(Data()) for name in BUNDLED}
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_items_of_bundled_data_need_no_files(name, without_files):
+    found = without_files[name]
+    assert _numbers(found) == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
+    assert {one.verdict for one in found.comparisons} == {"agrees", "ours"}
 
 
 @pytest.mark.parametrize("name", ["fig4b", "fig4c", "fig4d", "fig5", "fig8", "observations"])
@@ -84,8 +86,8 @@ def test_missing_data_are_named(name, monkeypatch, tmp_path):
     assert "not at hand" in said
 
 
-def test_the_example_has_the_values_of_the_theory(finding):
-    rows = {(r["epsilon"], r["direction"]): r for r in finding("example").rows}
+def test_the_example_has_the_values_of_the_theory(without_files):
+    rows = {(r["epsilon"], r["direction"]): r for r in without_files["example"].rows}
     exact = {(0.5, "Xk -> X^"): 0.2809, (1.0, "Xk -> X^"): 0.6201, (2.0, "Xk -> X^"): 1.4338}
     for key, value in exact.items():
         assert rows[key]["bound"] == pytest.approx(value, abs=6e-5)

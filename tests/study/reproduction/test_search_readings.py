@@ -130,11 +130,12 @@ def test_the_near_reading_of_cvd_is_the_one_on_the_page(scripts):
     """The labels that the script prints for it name the same bins as `Data` does."""
     _, script = scripts
     records, data = script.dataset("cardio").read(), Data()
-    names = [label.partition(" ")[0] for label in script.NEAR]
-    rules = {
-        name: script.rules(records[name].to_numpy().astype(np.float64), script.BANDS[name])
-        for name in names
-    }
+    names, rules = [], {}
+    for label in script.NEAR:
+        name, _, rule = label.rstrip("[").partition(" ")
+        names.append(name)
+        values = records[name].to_numpy().astype(np.float64)
+        rules[name] = [one for one in script.rules(values, script.BANDS[name]) if one[0] == rule]
     wide = scripts[0].widened(records, list(data.pairs("cardio").domain.names), rules)
     for name, label in zip(names, script.NEAR, strict=True):
         marginal = wide.pairs.marginal(wide.columns[label])

@@ -1,0 +1,189 @@
+"""Reference implementation of clients: from answers and random bytes to reports.
+
+`docs/wire.md` is the specification.  Randomness is a sequence of 64-bit words, little-endian.  One
+word draws the form.  The answers of a form take a fixed number of words, question by question: one
+for `direct` and `matrix`, 1 + size for `subset`, k for `bits`.  `perturb_table` draws from the same
+distribution for whole columns, with bytes in another order; the JavaScript client gives the same
+report from the same bytes.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+from seepage import _checks
+from seepage.errors import InputError
+from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.plan.wire import Wire
+
+WORD = 8
+"""Bytes of a word."""
+
+Words = Iterator[int]
+
+
+def draw_form(wire: Wire, data: bytes) -> int:
+    r"""Return the number of the form, from 1, that 8 bytes draw.
+
+    Parameters
+    ----------
+    wire
+        The wire form, see `Plan.wire`.
+    data
+        8 uniform bytes.
+
+    Examples
+    --------
+    >>> wire = {"forms": [{"until": str(2**63)}, {"until": str(2**64)}]}
+    >>> draw_form(wire, bytes(8)), draw_form(wire, b"\xff" * 8)
+    (1, 2)
+    """
+    (word,) = _words(data, 1)
+    return 1 + bisect_right([int(form["until"]) for form in wire["forms"]], word)
+
+
+def form_bytes(wire: Wire, form: int) -> int:
+    """Return the number of random bytes that the reports of a form take."""
+    return WORD * sum(_word_count(channel) for channel in _channels(_form(wire, form)))
+
+
+def perturb_record(wire: Wire, form: int, record: Mapping[str, str], data: bytes) -> dict[str, Any]:
+    r"""Return the reports of one person's answers, as in a line of JSON Lines.
+
+    Parameters
+    ----------
+    wire
+        The wire form, see `Plan.wire`.
+    form
+        The number of the person's form, from 1.
+    record
+        A value for each attribute that the form asks; other attributes are ignored.  A value
+        outside the domain raises an InputError, and nothing is drawn.
+    data
+        As many uniform bytes as `form_bytes` says.
+
+    Returns
+    -------
+    dict
+        `form` and `reports` by attribute, or one `report` of all answers together.
+
+    Examples
+    --------
+    >>> question = {"attribute": "ill", "draw": "direct", "k": 2, "keep": str(2**63)}
+    >>> form = {"until": str(2**64), "type": "product", "questions": [question]}
+    >>> wire = {"attributes": [{"name": "ill", "values": ["no", "yes"]}], "forms": [form]}
+    >>> perturb_record(wire, 1, {"ill": "yes"}, bytes(8))
+    {'form': 1, 'reports': {'ill': 1}}
+    >>> perturb_record(wire, 1, {"ill": "yes"}, bytes(7) + b"\x80")
+    {'form': 1, 'reports': {'ill': 0}}
+    """
+    asked = _form(wire, form)
+    codes = _codes(wire, asked, record)
+    words = iter(_words(data, form_bytes(wire, form) // WORD))
+    if asked["type"] == "matrix":
+        cell = 0  # the flat row-major index of the codes
+        for code, size in codes.values():
+            cell = cell * size + code
+        return {"form": form, "report": _matrix(asked, cell, words)}
+    reports = {
+        question["attribute"]: draw_report(question, codes[question["attribute"]][0], words)
+        for question in asked["questions"]
+    }
+    return {"form": form, "reports": reports}
+
+
+def draw_report(channel: Wire, code: int, words: Words) -> int | list[int]:
+    """Return one report of a value's code, consuming as many words as its draw needs."""
+    draw = DRAWS.get(channel["draw"])
+    if draw is None:
+        raise InputError(f"clients cannot draw reports of mechanism {channel['mechanism']!r}")
+    return draw(channel, code, words)
+
+
+# One function per kind of draw -------------------------------------------------------------------
+
+
+def _direct(channel: Wire, code: int, words: Words) -> int:
+    """Return the value if the word is below `keep`, else one uniform over all k values."""
+    word, keep = next(words), int(channel["keep"])
+    return code if word < keep else (word - keep) * int(channel["k"]) // (CERTAIN - keep)
+
+
+def _subset(channel: Wire, code: int, words: Words) -> list[int]:
+    """Return a random subset, which contains the value if the first word is below `force`.
+
+    The other values are chosen by the shuffle of Fisher and Yates.
+    """
+    k, size = int(channel["k"]), int(channel["size"])
+    values, taken = list(range(k)), 0
+    if next(words) < int(channel["force"]):
+        values[0], values[code], taken = values[code], values[0], 1
+    for index in range(size):
+        word = next(words)
+        if index >= taken:
+            chosen = index + (word * (k - index) >> 64)
+            values[index], values[chosen] = values[chosen], values[index]
+    return sorted(values[:size])
+
+
+def _bits(channel: Wire, code: int, words: Words) -> list[int]:
+    """Return the values whose word is below `true` (the person's value) or `other` (all others)."""
+    true, other = int(channel["true"]), int(channel["other"])
+    bits = [next(words) < (true if v == code else other) for v in range(int(channel["k"]))]
+    return [value for value, bit in enumerate(bits) if bit]
+
+
+def _matrix(channel: Wire, code: int, words: Words) -> int:
+    """Return the index of the first cumulative threshold of the value's row above the word."""
+    return bisect_right(list(accumulate(map(int, channel["thresholds"][code]))), next(words))
+
+
+DRAWS: dict[str, Callable[[Wire, int, Words], int | list[int]]] = {
+    "direct": _direct,
+    "subset": _subset,
+    "bits": _bits,
+    "matrix": _matrix,
+}
+
+
+def _word_count(channel: Wire) -> int:
+    if channel["draw"] == "subset":
+        return 1 + int(channel["size"])
+    return int(channel["k"]) if channel["draw"] == "bits" else 1
+
+
+# Forms and answers -------------------------------------------------------------------------------
+
+
+def _words(data: bytes, count: int) -> list[int]:
+    octets = _checks.instance(data, "data", bytes, "bytes")
+    if len(octets) != WORD * count:
+        raise InputError(f"data must be {WORD * count} bytes, got {len(octets)}")
+    return [int.from_bytes(octets[i : i + WORD], "little") for i in range(0, len(octets), WORD)]
+
+
+def _form(wire: Wire, form: int) -> Wire:
+    forms: list[Wire] = wire["forms"]
+    return forms[_checks.integer(form, "form", 1, len(forms)) - 1]
+
+
+def _channels(form: Wire) -> list[Wire]:
+    return [{**form, "draw": "matrix"}] if form["type"] == "matrix" else form["questions"]
+
+
+def _codes(wire: Wire, form: Wire, record: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """Return the code of each answer and the number of its attribute's values, by attribute.
+
+    Raise if an answer is missing or outside the domain.
+    """
+    answers = _checks.mapping(record, "record")
+    values = {attribute["name"]: attribute["values"] for attribute in wire["attributes"]}
+    is_matrix = form["type"] == "matrix"
+    names = form["attributes"] if is_matrix else [q["attribute"] for q in form["questions"]]
+    for name in names:
+        if name not in answers or answers[name] not in values[name]:
+            raise InputError(
+                f"the answer to {name!r} must be one of its {len(values[name])} values"
+            )
+    return {name: (values[name].index(answers[name]), len(values[name])) for name in names}
