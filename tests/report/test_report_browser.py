@@ -106,14 +106,12 @@ def test_sliders_and_choices_change_the_map_at_once(opened, adult, adult_page):
     page.select_option("#mechanism", "grr")
     page.select_option("#view", "inferred")
     page.fill("#epsilon-number", "2")
-    rows = page.locator("#map-table tbody tr")
-    head = page.locator("#map-table thead th").all_inner_texts()
+    cells = "all => all.map((row) => [...row.cells].map((cell) => cell.innerText))"
+    head, *rows = page.eval_on_selector_all("#map-table tr", cells)
     exact = sp.leakage_matrix(adult, 2.0, mechanism="grr", view="inferred")
-    for row in range(rows.count()):
-        target = rows.nth(row).locator("th").inner_text()
-        for source, cell in zip(
-            head[1:], rows.nth(row).locator("td").all_inner_texts(), strict=True
-        ):
+    assert sorted(row[0] for row in rows) == sorted(adult.domain.names)
+    for target, *shown in rows:
+        for source, cell in zip(head[1:], shown, strict=True):
             if source != target:
                 assert float(cell) == pytest.approx(exact[target, source].value, abs=1.5e-3)
 
@@ -150,6 +148,14 @@ def test_text_has_contrast_and_controls_have_names(opened, adult_page, scheme):
     assert page.evaluate(UNNAMED) == []
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_nothing_moves_for_people_who_want_no_motion(opened):
+    page = opened(analysed(synthetic(2, 2)))
+    for motion, scrolls in (("reduce", "auto"), ("no-preference", "smooth")):
+        page.emulate_media(reduced_motion=motion)
+        style = "getComputedStyle(document.documentElement).scrollBehavior"
+        assert page.evaluate(style) == scrolls
 
 
 def test_a_budget_above_the_limit_is_named(opened, adult_page):
