@@ -7,7 +7,7 @@ import pytest
 from test_report_browser import CONTRAST, UNNAMED
 
 import seepage as sp
-from plan_examples import counts, forms_plan, plan_for, product
+from plan_examples import counts, forms_plan, matrix, plan_for, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
 from seepage.errors import InputError
 from seepage.plan import plan_of_forms
@@ -41,6 +41,16 @@ def test_the_first_sentences_say_what_is_promised_and_on_what_it_rests(designed)
     gaps = dict(unpromised(designed))
     assert {"The whole record.", "Repeats.", "Declining."} <= set(gaps)
     assert "Adversaries with further knowledge." in gaps
+
+
+def test_one_form_says_whether_answers_get_noise_alone_or_together():
+    pairs = counts()
+    for channel, noise in (
+        (product(sex=1.0, ill=1.0), "each answer gets noise"),
+        (matrix(pairs.domain, ["sex", "ill"], 1.0), "the answers together get noise"),
+    ):
+        asked = f"Everyone is asked for the same 2 attributes, and {noise}. "
+        assert promise(forms_plan(pairs, [channel], limit=2.0)).startswith(asked)
 
 
 def test_an_assumption_is_no_promise():
