@@ -3,7 +3,9 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -33,16 +35,51 @@ def _top_level(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def _executed(node):
-    """Yield the nodes that run: all but the bodies of `if TYPE_CHECKING`."""
+class Module(NamedTuple):
+    """The imports of a module, those that run, its classes, and all that it defines."""
+
+    imports: list[ast.Import | ast.ImportFrom]
+    executed: list[ast.Import | ast.ImportFrom]
+    classes: list[str]
+    defined: list[str]
+
+
+@cache
+def _module(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    module = Module([], [], [], list(_defined(tree)))
+    for node, runs in _statements(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module.imports.append(node)
+            if runs:
+                module.executed.append(node)
+        elif isinstance(node, ast.ClassDef):
+            module.classes.append(node.name)
+    return module
+
+
+def _statements(node, runs=True):
+    """Yield all statements below a node, and whether each runs: not under `if TYPE_CHECKING`."""
     for child in ast.iter_child_nodes(node):
-        if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
-            yield child
-            yield from _executed(child)
+        if not isinstance(child, ast.expr):
+            for_types = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+            yield child, runs and not for_types
+            yield from _statements(child, runs and not for_types)
+
+
+def _defined(tree):
+    """Yield the functions and classes of a module, and methods as `Class.method`."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            yield from (
+                f"{node.name}.{n.name}" for n in node.body if isinstance(n, ast.FunctionDef)
+            )
 
 
 def _imports(path):
-    for node in _executed(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _module(path).executed:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
             if node.module == "seepage":
@@ -87,20 +124,9 @@ def test_the_architecture_page_names_existing_files_and_functions():
         for name in re.findall(r"`([\w/]+\.py)`", files):
             found = [path for path in MODULES if path.as_posix().endswith(f"/{name}")]
             assert found, f"ARCHITECTURE.md names {name}, which does not exist"
-            defined |= {name for path in found for name in _defined(path)}
+            defined |= {name for path in found for name in _module(path).defined}
         missing = set(re.findall(r"`([A-Za-z_]+(?:\.[a-z_]{3,})?)`", functions)) - defined
         assert not missing, f"not defined in {files}: {missing}"
-
-
-def _defined(path):
-    """Yield the functions and classes of a module, and methods as `Class.method`."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-        if isinstance(node, ast.ClassDef):
-            yield from (
-                f"{node.name}.{n.name}" for n in node.body if isinstance(n, ast.FunctionDef)
-            )
 
 
 def test_a_private_name_stays_in_its_package():
@@ -108,7 +134,7 @@ def test_a_private_name_stays_in_its_package():
     found = [
         f"{path.relative_to(PACKAGE)}: {node.module}.{alias.name}"
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in _module(path).imports
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("seepage.")
         for alias in node.names
         if alias.name.startswith("_") and not alias.name.startswith("__")
@@ -126,12 +152,7 @@ def test_a_file_name_means_one_thing():
 
 
 def test_a_class_name_means_one_thing():
-    names = Counter(
-        node.name
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    )
+    names = Counter(name for path in MODULES for name in _module(path).classes)
     assert not [name for name, count in names.items() if count > 1]
 
 

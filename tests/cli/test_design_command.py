@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage._numerics import rounded_up
+from seepage._numerics import ceiling_text
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_options_reach_the_design(folder):
 def test_the_page_of_a_plan_comes_with_it_or_later_and_replaces_itself(folder):
     for _ in range(2):
         done = run(
-            *("design", "survey.csv", "--limit", 2, "--seconds", 1, "-o", "paged.json"),
+            *("design", "survey.csv", "--limit", 2, "--shape", "never", "-o", "paged.json"),
             *("--report", "paged.html"),
             cwd=folder,
         )
@@ -160,7 +160,8 @@ def test_perturbing_by_an_assumption_says_so(folder):
 
 def test_the_comparison_is_drawn(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 2, "--seconds", 1, "--chart", "c.html"), cwd=folder
+        *("design", "survey.csv", "--limit", 2, "--shape", "never", "--chart", "c.html"),
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     assert "strategy" in (folder / "c.html").read_text()
@@ -204,4 +205,4 @@ def test_a_chart_that_cannot_be_drawn_ends_it_before_the_search(folder):
     [(2.0, "2.0000"), (1.1, "1.1000"), (1.98761, "1.9877"), (math.inf, "inf")],
 )
 def test_totals_are_shown_rounded_up(total, shown):
-    assert rounded_up(total) == shown
+    assert ceiling_text(total) == shown

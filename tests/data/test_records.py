@@ -164,11 +164,14 @@ def test_a_sample_has_so_many_records_whatever_the_batches(tmp_path):
 
 def test_a_sample_is_without_replacement_and_even():
     rows = 4000
-    table = pa.table({"number": pa.array(np.arange(rows), pa.int32())})
-    options = {"bins": "none", "max_values": rows, "sample": 1000}
+    numbers = np.arange(rows)
+    table = pa.table({"fifties": numbers // 50, "ones": numbers % 50})
+    options = {"bins": "none", "sample": 1000}
     drawn = [Records.from_data(table, **options, seed=seed) for seed in range(200)]
     assert all((part.weights == 1).all() and len(part) == 1000 for part in drawn)
-    times = np.bincount(np.concatenate([part.codes[:, 0] for part in drawn]), minlength=rows)
+    assert all(part.domain.sizes == (80, 50) for part in drawn)
+    found = [50 * part.codes[:, 0].astype(int) + part.codes[:, 1] for part in drawn]
+    times = np.bincount(np.concatenate(found), minlength=rows)
 
     def spread(claimed):  # of a chi-squared statistic with about 4,000 degrees of freedom
         return ((times - 50) ** 2 / (200 * claimed * (1 - claimed))).sum() / rows

@@ -138,12 +138,12 @@ def test_stated_totals_and_errors_are_those_of_brute_force(seed):
     names = records.domain.names
     precision = np.zeros(4)
     for form in found.forms:
-        places = [names.index(name) for name in form.attributes]
-        truth = brute_totals(records, places, form.epsilons)
+        indices = [names.index(name) for name in form.attributes]
+        truth = brute_totals(records, indices, form.epsilons)
         np.testing.assert_allclose(form.totals, truth, atol=1e-10)
         assert max(truth) <= 0.7 + 1e-12
         assert form.record == pytest.approx(sum(form.epsilons))
-        for j, e in zip(places, form.epsilons, strict=True):
+        for j, e in zip(indices, form.epsilons, strict=True):
             precision[j] += form.share / grr_error(2, e, records.marginal(j) / records.records)
     assert sum(form.share for form in found.forms) == pytest.approx(1)
     np.testing.assert_allclose(found.errors, 1 / (records.records * precision), rtol=1e-9)
@@ -178,8 +178,8 @@ def test_the_leakage_about_an_xor_is_counted():
     assert tight.totals[2] <= 0.2
     assert brute_totals(coins, [0, 1], [1.0, 1.0])[2] > 0.2
     for form in tight.forms:
-        places = [coins.domain.names.index(name) for name in form.attributes]
-        assert max(np.array(brute_totals(coins, places, form.epsilons)) - [1, 1, 0.2]) <= 1e-12
+        indices = [coins.domain.names.index(name) for name in form.attributes]
+        assert max(np.array(brute_totals(coins, indices, form.epsilons)) - [1, 1, 0.2]) <= 1e-12
 
 
 def strategy(found, name):

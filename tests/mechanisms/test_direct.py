@@ -196,7 +196,7 @@ def all_subsets(mechanism):
 
 def positions(mechanism, reports):
     """Return the column of each report in the channel."""
-    column = {bytes(word): place for place, word in enumerate(all_subsets(mechanism).words)}
+    column = {bytes(word): index for index, word in enumerate(all_subsets(mechanism).words)}
     words, among = np.unique(reports.words, axis=0, return_inverse=True)
     return np.array([column[bytes(word)] for word in words])[among]
 

@@ -142,9 +142,9 @@ def test_the_instantaneous_response_sees_only_the_permanent_one():
     kept = mechanism.permanent(codes, 3)
     bits, released = kept.bits(), mechanism.instantaneous(kept, 4).bits()
     is_true = np.eye(k, dtype=bool)[codes]
-    for place in (is_true, ~is_true):
+    for part in (is_true, ~is_true):
         for kept_bit, rate in ((True, 0.9), (False, 0.2)):
-            chosen = released[place & (bits == kept_bit)]
+            chosen = released[part & (bits == kept_bit)]
             assert stats.binomtest(int(chosen.sum()), chosen.size, rate).pvalue > 1e-6
             assert stats.binomtest(int(chosen.sum()), chosen.size, rate * 0.8).pvalue < 1e-6
 

@@ -23,9 +23,9 @@ def test_a_changed_byte_raises_or_changes_nothing(tmp_path, mechanism, step):
     reports.save(path)
     content, expected = path.read_bytes(), mechanism.estimate(reports).frequencies
     raised = 0
-    for place in range(0, len(content), step):
+    for position in range(0, len(content), step):
         damaged = bytearray(content)
-        damaged[place] ^= (1, 0x80, 0xFF)[place % 3]
+        damaged[position] ^= (1, 0x80, 0xFF)[position % 3]
         path.write_bytes(bytes(damaged))
         with contextlib.suppress(InputError):
             raised += 1

@@ -194,11 +194,9 @@ def test_hostile_names_are_text(opened):
     assert _wide(page) <= 0
 
 
-def test_the_policy_allows_no_script(browser, tmp_path, designed):
+def test_the_policy_allows_no_script(tab, tmp_path, designed):
     place = tmp_path / "plan.html"
     page_text = plan_page(designed).replace("<main>", "<main><script>document.title='run'</script>")
     place.write_text(page_text, encoding="utf-8")
-    page = browser.new_page()
-    page.goto(place.as_uri())
-    assert page.title() == "Plan of a collection: a plan"
-    page.close()
+    tab.goto(place.as_uri())
+    assert tab.title() == "Plan of a collection: a plan"

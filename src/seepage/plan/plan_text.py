@@ -241,7 +241,7 @@ def assessment(plan: Plan, precision: str) -> str:
     not_asked = [p.name for p in plan.attributes if not p.asking and not p.public]
     also = f" (and about {', '.join(not_asked)}, not collected)" if not_asked else ""
     exclusions = " ".join(f"{heading} {text}" for heading, text in unpromised(plan))
-    mechanisms = {m.name for channel in plan.channels for m in channel.values()}
+    mechanisms = {m.name for form in plan.form_mechanisms for m in form.values()}
     noise = ", ".join(sorted(mechanisms))
     sentences = [
         f"Collected are {names}{also}, under local differential privacy: noise ({noise}) "

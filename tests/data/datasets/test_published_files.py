@@ -106,7 +106,7 @@ def server():
             pass
 
     found = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=found.serve_forever)
+    thread = threading.Thread(target=found.serve_forever, args=[0.01])
     thread.start()
     yield f"http://127.0.0.1:{found.server_port}"
     found.shutdown()
