@@ -359,11 +359,12 @@ def count_bits(words: NDArray[np.uint64], k: int) -> Integers:
     totals = np.zeros((width, 8, 8), dtype=np.int64)
     for start in range(0, len(words), 255 * side):
         block = words[start : start + 255 * side]
-        if len(block) < 255 * side:
-            block = np.pad(block, ((0, 255 * side - len(block)), (0, 0)))
-        stack = block.reshape(255, side * width)
-        for index in range(8):
+        groups = -(-len(block) // 255)
+        if left := -len(block) % groups:
+            block = np.pad(block, ((0, left), (0, 0)))
+        stack = block.reshape(-1, groups * width)
+        for index in range(min(8, k)):
             sums = ((stack >> np.uint64(index)) & np.uint64(0x0101010101010101)).sum(axis=0)
-            octets = sums.astype("<u8", copy=False).view(np.uint8).reshape(side, width, 8)
+            octets = sums.astype("<u8", copy=False).view(np.uint8).reshape(groups, width, 8)
             totals[:, :, index] += octets.sum(axis=0, dtype=np.int64)
     return totals.ravel()[:k]
