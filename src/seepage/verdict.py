@@ -18,7 +18,7 @@ from seepage._results import Result, json_ready, short_list
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
-from seepage.totals.result import direct_leakage
+from seepage.totals.result import NEEDS_RECORDS, direct_leakage
 
 State = Literal["within", "exceeded", "not certifiable"]
 STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")
@@ -292,7 +292,7 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
     named = all(release.mechanism is not None or release.public for release in matrix.releases)
     if matrix.pairs.population is not None:
         return "To settle it, analyse all records: a sample certifies only the sum of all budgets."
-    if any("needs records" in reason for reason in totals.unavailable.values()):
+    if any(NEEDS_RECORDS in reason for reason in totals.unavailable.values()):
         return "To settle it, analyse the table itself: pair counts cannot certify totals."
     if not {"exact", "sampled", "witness"} & computed:
         how = "" if named else " and name the mechanism (mechanism='grr')"
