@@ -211,7 +211,7 @@ def _equated_names(names: Sequence[str], groups: Sequence[Sequence[str]]) -> lis
 def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
     judged = [j for j in judgements if j.state is not None]
     if not judged:
-        return "No limit is set, so there is nothing to decide: set one with limit (--limit)."
+        return "No limit is set, so there is nothing to decide: set one with limit=2.0."
     by_state = {state: [j for j in judged if j.state == state] for state in STATES}
     exceeded, undecided = by_state["exceeded"], by_state["not certifiable"]
     count = f"{len(judged)} attribute{'s' * (len(judged) != 1)}"
@@ -295,10 +295,10 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
     if any(NEEDS_RECORDS in reason for reason in totals.unavailable.values()):
         return "To settle it, analyse the table itself: pair counts cannot certify totals."
     if not {"exact", "sampled", "witness"} & computed:
-        how = "" if named else " and name the mechanism (--mechanism grr)"
-        return f"To settle it, compute totals that look at records (--totals all){how}."
+        how = "" if named else " and name the mechanism (mechanism='grr')"
+        return f"To settle it, compute totals that look at records (guarantee='all'){how}."
     if not named and not {"exact", "sampled"} & computed:
         return (
-            "To settle it, name the mechanism (--mechanism grr): totals of a known one are smaller."
+            "To settle it, name the mechanism (mechanism='grr'): totals of a known one are smaller."
         )
-    return "To settle it, choose budgets that are certified to keep the limit: `seepage calibrate`."
+    return "To settle it, choose budgets that are certified to keep the limit: `seepage.calibrate`."
