@@ -79,7 +79,7 @@ def person(tab, site):
     tools.detach()
     tab.mouse.move(0, 0)
     tab.set_viewport_size({"width": 1280, "height": 720})
-    tab.emulate_media(media="null", color_scheme="light")
+    tab.emulate_media(media="null", color_scheme="light", reduced_motion="reduce")
     someone = Person(tab)
     yield someone
     someone.leave()
