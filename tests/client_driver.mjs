@@ -1,6 +1,6 @@
-// Runs the client for the tests: a job as JSON on standard input, its result on standard output.
+// Runs the client for the tests: jobs as lines of JSON on standard input, a line for the result of each.
 import { argv, stdin } from "node:process";
-import { text } from "node:stream/consumers";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
 globalThis.crypto ??= (await import("node:crypto")).webcrypto; // Node 18 has it there only
@@ -101,9 +101,13 @@ const jobs = {
   },
 };
 
-const job = JSON.parse(await text(stdin));
-const replies = job.answers;
+let replies;
 function octets(digits) {
   return Uint8Array.from(Buffer.from(digits, "hex"));
 }
-console.log(JSON.stringify(await jobs[job.do](job)));
+for await (const line of createInterface({ input: stdin })) {
+  const job = JSON.parse(line);
+  replies = job.answers;
+  const done = await jobs[job.do](job).then((result) => ({ result }), ({ stack }) => ({ stack }));
+  console.log(JSON.stringify(done));
+}

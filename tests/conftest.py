@@ -39,3 +39,9 @@ def browser():
         started = running.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield started
         started.close()
+
+
+@pytest.fixture(scope="session")
+def tab(browser):
+    """One page for all that need no storage of their own: a new one costs more than most tests."""
+    return browser.new_page()

@@ -20,9 +20,9 @@ def test_the_number_is_real(monkeypatch):
     [(command, block)] = re.findall(r"```console\n\$ seepage (.*?)\n(.*?)```", README, re.DOTALL)
     printed = run(*command.split()).stdout.splitlines()
     shown = [line for line in block.splitlines() if line != "..."]
-    places = [printed.index(line) for line in shown]
-    assert len(places) >= 2
-    assert places == sorted(places)
+    positions = [printed.index(line) for line in shown]
+    assert len(positions) >= 2
+    assert positions == sorted(positions)
     [(part, whole)] = re.findall(r"leaks (\d\.\d\d) of the (\d\.\d\d) nats", README)
     assert f"relationship -> sex: {part} of at most {whole}" in block
 

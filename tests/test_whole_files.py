@@ -43,9 +43,9 @@ WRITERS = {
 def test_only_a_file_is_ever_replaced(name, tmp_path):
     pipe = tmp_path / "pipe.svg"
     os.mkfifo(pipe)
-    for place in (pipe, tmp_path, ""):
+    for path in (pipe, tmp_path, ""):
         with pytest.raises(InputError, match=r"must be a file|must end in"):
-            WRITERS[name](place)
+            WRITERS[name](path)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     with pytest.raises(InputError, match="the folder of the output must exist"):
         WRITERS[name](tmp_path / "none" / "result.svg")
@@ -63,7 +63,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(name, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match=r"cannot write '.*result.svg': No space left on device"):
         WRITERS[name](path)
-    assert [place.read_bytes() for place in tmp_path.iterdir()] == [b"old"]
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
 
 def test_a_name_that_is_too_long_raises(tmp_path):

@@ -73,12 +73,12 @@ def _subsets(k, size, forced):
     if forced is not None:
         row[0], row[forced] = row[forced], row[0]
     states = {tuple(row): Fraction(1)}
-    for place in range(forced is not None, size):
+    for index in range(forced is not None, size):
         following = defaultdict(Fraction)
         for state, chance in states.items():
-            for step, count in enumerate(evenly(CERTAIN, k - place)):
+            for step, count in enumerate(evenly(CERTAIN, k - index)):
                 moved = list(state)
-                moved[place], moved[place + step] = moved[place + step], moved[place]
+                moved[index], moved[index + step] = moved[index + step], moved[index]
                 following[tuple(moved)] += chance * Fraction(count, CERTAIN)
         states = following
     subsets = defaultdict(Fraction)
@@ -158,14 +158,23 @@ def install_client(folder):
     return shutil.copy(CLIENT / "seepage.js", folder)
 
 
-def run_client(module, **job):
-    """Run a job of `client_driver.mjs` in Node."""
-    done = subprocess.run(
-        [NODE, Path(__file__).with_name("client_driver.mjs"), module],
-        input=json.dumps(job),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+class Client:
+    """A process of Node that runs jobs of `client_driver.mjs`, to be closed."""
+
+    def __init__(self, module):
+        driver = Path(__file__).with_name("client_driver.mjs")
+        self._node = subprocess.Popen(
+            [NODE, driver, module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        )
+
+    def run(self, **job):
+        self._node.stdin.write(json.dumps(job) + "\n")
+        self._node.stdin.flush()
+        done = self._node.stdout.readline()
+        assert done, "Node has ended"
+        done = json.loads(done)
+        assert "result" in done, done["stack"]
+        return done["result"]
+
+    def close(self):
+        self._node.communicate()

@@ -141,12 +141,12 @@ def clustered_order(strengths: Floats) -> list[int]:
     return [int(leaf) for leaf in leaves_list(tree)]
 
 
-def rounded_up(value: float, decimals: int = 4) -> str:
-    """Return `repr(value)` rounded up to a given number of decimals.
+def ceiling_text(value: float, decimals: int = 4) -> str:
+    """Return a number as text, its shortest decimal rounded up to a number of decimals.
 
     Examples
     --------
-    >>> rounded_up(1.98761), rounded_up(1.1, 2), rounded_up(math.inf)
+    >>> ceiling_text(1.98761), ceiling_text(1.1, 2), ceiling_text(math.inf)
     ('1.9877', '1.10', 'inf')
     """
     if not math.isfinite(value):
@@ -155,14 +155,14 @@ def rounded_up(value: float, decimals: int = 4) -> str:
 
 
 def shortest_above(value: float) -> str:
-    """Return a number rounded up to three decimals, without trailing zeros.
+    """Return a number as text, rounded up to three decimals, without trailing zeros.
 
     Examples
     --------
     >>> shortest_above(1.99999), shortest_above(0.1234)
     ('2', '0.124')
     """
-    text = rounded_up(value, 3)
+    text = ceiling_text(value, 3)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -18,7 +18,7 @@ from seepage._results import Result, json_ready, short_list
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
-from seepage.totals.result import direct_leakage
+from seepage.totals.result import NEEDS_RECORDS, direct_leakage
 
 State = Literal["within", "exceeded", "not certifiable"]
 STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")
@@ -191,14 +191,14 @@ MEANINGS = {
 
 
 def lower_text(value: float) -> str:
-    """Return a lower bound with two decimals, rounded down."""
+    """Return a lower bound with two decimals, rounded down; a shortfall of 1e-11 is ignored."""
     if not math.isfinite(value):
         return "infinitely many"
     return f"{math.floor(100 * value + 1e-9) / 100:.2f}"
 
 
 def upper_text(value: float) -> str:
-    """Return an upper bound with two decimals, rounded up."""
+    """Return an upper bound with two decimals, rounded up; an excess of 1e-11 is ignored."""
     return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if math.isfinite(value) else "infinity"
 
 
@@ -211,7 +211,7 @@ def _equated_names(names: Sequence[str], groups: Sequence[Sequence[str]]) -> lis
 def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
     judged = [j for j in judgements if j.state is not None]
     if not judged:
-        return "No limit is set, so there is nothing to decide: set one with limit (--limit)."
+        return "No limit is set, so there is nothing to decide: set one with limit=2.0."
     by_state = {state: [j for j in judged if j.state == state] for state in STATES}
     exceeded, undecided = by_state["exceeded"], by_state["not certifiable"]
     count = f"{len(judged)} attribute{'s' * (len(judged) != 1)}"
@@ -292,13 +292,13 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
     named = all(release.mechanism is not None or release.public for release in matrix.releases)
     if matrix.pairs.population is not None:
         return "To settle it, analyse all records: a sample certifies only the sum of all budgets."
-    if any("needs records" in reason for reason in totals.unavailable.values()):
+    if any(NEEDS_RECORDS in reason for reason in totals.unavailable.values()):
         return "To settle it, analyse the table itself: pair counts cannot certify totals."
     if not {"exact", "sampled", "witness"} & computed:
-        how = "" if named else " and name the mechanism (--mechanism grr)"
-        return f"To settle it, compute totals that look at records (--totals all){how}."
+        how = "" if named else " and name the mechanism (mechanism='grr')"
+        return f"To settle it, compute totals that look at records (guarantee='all'){how}."
     if not named and not {"exact", "sampled"} & computed:
         return (
-            "To settle it, name the mechanism (--mechanism grr): totals of a known one are smaller."
+            "To settle it, name the mechanism (mechanism='grr'): totals of a known one are smaller."
         )
-    return "To settle it, choose budgets that are certified to keep the limit: `seepage calibrate`."
+    return "To settle it, choose budgets that are certified to keep the limit: `seepage.calibrate`."

@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage._numerics import rounded_up
+from seepage._numerics import ceiling_text
 
 
 @pytest.fixture(scope="module")
@@ -205,4 +205,4 @@ def test_a_chart_that_cannot_be_drawn_ends_it_before_the_search(folder):
     [(2.0, "2.0000"), (1.1, "1.1000"), (1.98761, "1.9877"), (math.inf, "inf")],
 )
 def test_totals_are_shown_rounded_up(total, shown):
-    assert rounded_up(total) == shown
+    assert ceiling_text(total) == shown

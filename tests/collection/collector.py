@@ -6,6 +6,9 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
+POLL = 0.01
+"""Seconds between looks at whether the server is to stop, for which its end waits."""
+
 
 class Collector(SimpleHTTPRequestHandler):
     """Serves a folder; a POST is kept as a line, or answered with the next planned status."""
@@ -32,7 +35,7 @@ def collecting(folder):
     server.lines, server.arrived, server.statuses = [], [], []
     server.lock = threading.Lock()
     server.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(POLL,), daemon=True)
     thread.start()
     try:
         yield server

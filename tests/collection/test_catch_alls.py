@@ -95,8 +95,8 @@ def test_a_value_outside_the_domain_becomes_the_catch_all(case):
     caught = {"job": "other", "age": "[60, 90]"}
     found = codes_of(frame(person(), person(**OUTSIDE[case]), person(age=75)), other=caught)
     expected = codes_of(frame(person(), person(), person(age=75)))
-    place = DOMAIN.index(next(iter(OUTSIDE[case])))
-    expected[place][1] = DOMAIN[place].code(caught[DOMAIN[place].name])
+    index = DOMAIN.index(next(iter(OUTSIDE[case])))
+    expected[index][1] = DOMAIN[index].code(caught[DOMAIN[index].name])
     assert found == expected
 
 

@@ -31,43 +31,45 @@ WIRES = {
 
 
 @pytest.fixture(scope="module")
-def module(tmp_path_factory):
-    return wires.install_client(tmp_path_factory.mktemp("client"))
+def client(tmp_path_factory):
+    running = wires.Client(wires.install_client(tmp_path_factory.mktemp("client")))
+    yield running
+    running.close()
 
 
-def load(module, plan, **options):
-    (found,) = wires.run_client(module, do="load", plans=[plan], options=options)
+def load(client, plan, **options):
+    (found,) = client.run(do="load", plans=[plan], options=options)
     return found
 
 
-def check_vectors(module, wire, count):
+def check_vectors(client, wire, count):
     vectors = client_vectors(wire, count)
     plan = wires.client_file(wire)
-    assert wires.run_client(module, do="vectors", plan=plan, vectors=vectors)["wrong"] == 0
+    assert client.run(do="vectors", plan=plan, vectors=vectors)["wrong"] == 0
     spoilt = copy.deepcopy(vectors)
     spoilt["forms"][-1][1] += 1
     spoilt["records"][-1]["report"]["form"] += 1
-    assert wires.run_client(module, do="vectors", plan=plan, vectors=spoilt)["wrong"] == 2
+    assert client.run(do="vectors", plan=plan, vectors=spoilt)["wrong"] == 2
 
 
 @pytest.mark.parametrize("name", WIRES)
-def test_vectors_come_out_as_in_python(module, name):
-    check_vectors(module, WIRES[name], 200)
+def test_vectors_come_out_as_in_python(client, name):
+    check_vectors(client, WIRES[name], 200)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WIRES)
-def test_ten_thousand_vectors_come_out_as_in_python(module, name):
-    check_vectors(module, WIRES[name], 10_000)
+def test_ten_thousand_vectors_come_out_as_in_python(client, name):
+    check_vectors(client, WIRES[name], 10_000)
 
 
-def check_draws(module, name, count, skew):
+def check_draws(client, name, count, skew):
     """A chi-square test accepts the exact chances and rejects ones that are skewed."""
     wire = WIRES[name]
     channel = wire["forms"][0]["questions"][0]
     chances = wires.exact_chances(channel, 1)
     job = {"plan": wires.client_file(wire), "answers": {"x": "x1"}, "count": count}
-    seen = wires.run_client(module, do="draws", **job)
+    seen = client.run(do="draws", **job)
     reports = {json.dumps(report, separators=(",", ":")): part for report, part in chances.items()}
     assert not set(seen) - set(reports)
     counts = [seen.get(report, 0) for report in reports]
@@ -78,20 +80,20 @@ def check_draws(module, name, count, skew):
 
 
 @pytest.mark.parametrize("name", ["grr", "ss", "oue", "matrix"])
-def test_draws_of_the_device_follow_the_probabilities(module, name):
-    check_draws(module, name, 20_000, skew=0.75)
+def test_draws_of_the_device_follow_the_probabilities(client, name):
+    check_draws(client, name, 20_000, skew=0.75)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", wires.MECHANISMS)
-def test_a_million_draws_follow_the_probabilities(module, name):
-    check_draws(module, name, 1_000_000, skew=0.96)
+def test_a_million_draws_follow_the_probabilities(client, name):
+    check_draws(client, name, 1_000_000, skew=0.96)
 
 
 @pytest.mark.parametrize("made", [GRR(5, 1.3), SubsetSelection(7, 0.4), OUE(4, 1.0), GRR(1, 1.0)])
-def test_the_factor_is_what_the_probabilities_allow(module, made):
+def test_the_factor_is_what_the_probabilities_allow(client, made):
     plan = wires.client_file(wires.one_question_wire(made))
-    ((factor,),) = load(module, plan)["factors"]
+    ((factor,),) = load(client, plan)["factors"]
     expected = float(exp_below(made.epsilon)) if made.k > 1 else 1.0
     assert factor == pytest.approx(expected, rel=1e-12)
 
@@ -105,49 +107,49 @@ def tampered(change):
     return plan
 
 
-def test_a_tampered_plan_is_rejected(module):
+def test_a_tampered_plan_is_rejected(client):
     def raise_keep(plan):
         plan["wire"]["forms"][0]["questions"][1]["keep"] = str(2**64 - 1)
 
-    found = load(module, tampered(raise_keep))
+    found = load(client, tampered(raise_keep))
     assert found["error"] == "PlanError"
     assert "does not match its digest" in found["message"]
 
 
-def test_the_file_of_a_plan_is_loaded_as_it_is(module, tmp_path):
+def test_the_file_of_a_plan_is_loaded_as_it_is(client, tmp_path):
     plan_for(counts(), 1.0).save(tmp_path / "plan.json")
     content = (tmp_path / "plan.json").read_text()
-    assert load(module, json.loads(content))["factors"] == [[pytest.approx(math.e)] * 4]
+    assert load(client, json.loads(content))["factors"] == [[pytest.approx(math.e)] * 4]
 
 
 def test_a_plan_whose_wire_form_was_edited_is_edited(tmp_path):
-    place = tmp_path / "plan.json"
-    plan_for(counts(), 1.0).save(place)
-    content = json.loads(place.read_text())
+    path = tmp_path / "plan.json"
+    plan_for(counts(), 1.0).save(path)
+    content = json.loads(path.read_text())
     content["wire"]["forms"][0]["questions"][0]["keep"] = "1"
-    place.write_text(json.dumps(content))
+    path.write_text(json.dumps(content))
     with pytest.raises(InputError, match="was edited"):
-        Plan.load(place)
-    plan = Plan.load(place, unchecked=True)
+        Plan.load(path)
+    plan = Plan.load(path, unchecked=True)
     assert plan.edited
-    place.write_text(json.dumps({**content, "wire": None, "collection": ""}))
-    assert not Plan.load(place).edited
-    plan_for(counts(), 1.0, "olh").save(place)
-    assert json.loads(place.read_text())["wire"] is None
-    assert not Plan.load(place).edited
+    path.write_text(json.dumps({**content, "wire": None, "collection": ""}))
+    assert not Plan.load(path).edited
+    plan_for(counts(), 1.0, "olh").save(path)
+    assert json.loads(path.read_text())["wire"] is None
+    assert not Plan.load(path).edited
 
 
-def test_a_plan_tampered_with_its_digest_is_rejected_by_the_digest_that_is_trusted(module):
+def test_a_plan_tampered_with_its_digest_is_rejected_by_the_digest_that_is_trusted(client):
     wire = copy.deepcopy(WIRES["forms"])
     trusted = wires.client_file(wire)["collection"]
     wire["forms"][0]["questions"][1]["keep"] = str(2**64 - 1)
     forged = wires.client_file(wire)
-    assert "factors" in load(module, forged)
-    found = load(module, forged, collection=trusted)
+    assert "factors" in load(client, forged)
+    found = load(client, forged, collection=trusted)
     assert found["error"] == "PlanError"
 
 
-PLACES = [
+KEY_PATHS = [
     ("version",),
     ("forms", 0, "until"),
     ("forms", 2, "until"),
@@ -162,35 +164,35 @@ PLACES = [
 ]
 
 
-def test_damage_is_an_error_even_with_its_digest(module):
+def test_damage_is_an_error_even_with_its_digest(client):
     plans = []
-    for place, wrong in product(PLACES, ("18446744073709551617", "-1", "x", 0, [], {})):
+    for keys, wrong in product(KEY_PATHS, ("18446744073709551617", "-1", "x", 0, [], {})):
         wire = copy.deepcopy(WIRES["forms"])
         part = wire
-        for step in place[:-1]:
+        for step in keys[:-1]:
             part = part[step]
-        part[place[-1]] = wrong
+        part[keys[-1]] = wrong
         plans.append(wires.client_file(wire))
-    found = wires.run_client(module, do="load", plans=plans)
+    found = client.run(do="load", plans=plans)
     assert [one.get("error") for one in found] == ["PlanError"] * len(plans)
 
 
-def test_a_mechanism_that_no_client_can_draw_is_rejected(module):
+def test_a_mechanism_that_no_client_can_draw_is_rejected(client):
     plan = wires.client_file(wires.one_question_wire(OLH(8, 1.0)))
-    found = load(module, plan)
+    found = load(client, plan)
     assert found == {"error": "PlanError", "message": "a client cannot draw reports of olh"}
 
 
 @pytest.mark.parametrize(
     "text", ["é", '"\\/', "\x00\x1f\x7f", "\u2028\ud7ff", "𝒳", "__proto__", "1"]
 )
-def test_digests_agree_on_any_text(module, text):
+def test_digests_agree_on_any_text(client, text):
     wire = copy.deepcopy(WIRES["grr"])
     wire["attributes"][0] = {"name": text, "values": ["a", "b", "c", text * 2, "e"]}
     wire["forms"][0]["questions"][0]["attribute"] = text
     vectors = client_vectors(wire, 5)
     plan = wires.client_file(wire)
-    assert wires.run_client(module, do="vectors", plan=plan, vectors=vectors)["wrong"] == 0
+    assert client.run(do="vectors", plan=plan, vectors=vectors)["wrong"] == 0
 
 
 # One person --------------------------------------------------------------------------------------
@@ -198,18 +200,18 @@ def test_digests_agree_on_any_text(module, text):
 ANSWERS = {"a": "a2", "b": "b6", "c": "c0"}
 
 
-def person(module, *steps, answers=ANSWERS):
+def person(client, *steps, answers=ANSWERS):
     plan = wires.client_file(WIRES["forms"])
-    return wires.run_client(module, do="person", plan=plan, answers=answers, steps=list(steps))
+    return client.run(do="person", plan=plan, answers=answers, steps=list(steps))
 
 
 def values(found):
     return [result.get("value", result.get("error")) for result in found["results"]]
 
 
-def test_asking_again_gives_the_same_line(module):
+def test_asking_again_gives_the_same_line(client):
     other = {"a": "a0", "b": "b1", "c": "c2"}
-    found = person(module, {"do": "form"}, *[{"do": "report"}] * 3, {"do": "report", "at": other})
+    found = person(client, {"do": "form"}, *[{"do": "report"}] * 3, {"do": "report", "at": other})
     form, *lines = values(found)
     assert lines[0]["form"] == form
     assert lines[0]["plan"] == wires.client_file(WIRES["forms"])["collection"]
@@ -217,11 +219,10 @@ def test_asking_again_gives_the_same_line(module):
     assert found["draws"] == 3  # the form, the id, the report
 
 
-def test_true_answers_are_not_kept(module):
+def test_true_answers_are_not_kept(client):
     odd = wires.one_question_wire(GRR(2, 0.0))
     odd["attributes"][0]["values"] = ["secret answer", "another"]
-    found = wires.run_client(
-        module,
+    found = client.run(
         do="person",
         plan=wires.client_file(odd),
         answers={"x": "secret answer"},
@@ -233,23 +234,23 @@ def test_true_answers_are_not_kept(module):
 @pytest.mark.parametrize(
     "wrong", [{}, None, "a2", {**ANSWERS, "a": "a9", "b": "", "c": "C0"}, dict.fromkeys("abc", 0)]
 )
-def test_an_answer_outside_the_domain_releases_nothing(module, wrong):
-    found = person(module, {"do": "report"}, answers=wrong)
+def test_an_answer_outside_the_domain_releases_nothing(client, wrong):
+    found = person(client, {"do": "report"}, answers=wrong)
     assert values(found) == ["AnswerError"]
     assert found["draws"] == 2  # the form and the id
     assert json.loads(found["kept"][0])["line"] is None
 
 
 @pytest.mark.parametrize("mode", ["full", "blocked", "forgets"])
-def test_without_storage_nothing_is_released(module, mode):
-    found = person(module, {"do": "report", "mode": mode}, {"do": "report", "mode": "works"})
+def test_without_storage_nothing_is_released(client, mode):
+    found = person(client, {"do": "report", "mode": mode}, {"do": "report", "mode": "works"})
     assert values(found)[0] == "StorageError"
     assert values(found)[1]["form"] in (1, 2, 3)
 
 
-def test_a_full_storage_releases_no_report(module):
+def test_a_full_storage_releases_no_report(client):
     found = person(
-        module,
+        client,
         {"do": "form"},
         {"do": "report", "mode": "full"},
         {"do": "send"},
@@ -261,29 +262,29 @@ def test_a_full_storage_releases_no_report(module):
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", "{}", '{"form": 9, "id": "x"}'])
-def test_damaged_storage_releases_nothing(module, text):
-    found = person(module, {"do": "form"}, {"do": "damage", "text": text}, {"do": "report"})
+def test_damaged_storage_releases_nothing(client, text):
+    found = person(client, {"do": "form"}, {"do": "damage", "text": text}, {"do": "report"})
     assert values(found)[2] == "StorageError"
 
 
-def test_calls_at_the_same_time_draw_once(module):
-    found = person(module, {"do": "twice"})
+def test_calls_at_the_same_time_draw_once(client):
+    found = person(client, {"do": "twice"})
     first, second = values(found)[0]
     assert first == second
     assert found["draws"] == 3
 
 
-def test_a_failed_send_is_repeated_without_fresh_noise(module):
-    found = person(module, {"do": "report"}, {"do": "send", "statuses": [0, 503, 200]})
+def test_a_failed_send_is_repeated_without_fresh_noise(client):
+    found = person(client, {"do": "report"}, {"do": "send", "statuses": [0, 503, 200]})
     line, sent = values(found)
     assert sent is True
     assert [json.loads(body) for body in found["posted"]] == [line] * 3
     assert found["draws"] == 3
 
 
-def test_an_endpoint_that_is_down_leaves_the_line_for_a_file(module):
+def test_an_endpoint_that_is_down_leaves_the_line_for_a_file(client):
     found = person(
-        module,
+        client,
         {"do": "report"},
         {"do": "send", "statuses": [0] * 4},
         {"do": "kept"},
@@ -297,14 +298,14 @@ def test_an_endpoint_that_is_down_leaves_the_line_for_a_file(module):
     assert len(found["posted"]) == 5
 
 
-def test_a_rejected_line_is_not_sent_again(module):
-    found = person(module, {"do": "report"}, {"do": "send", "statuses": [400]})
+def test_a_rejected_line_is_not_sent_again(client):
+    found = person(client, {"do": "report"}, {"do": "send", "statuses": [400]})
     assert values(found)[1] == "SendError"
     assert len(found["posted"]) == 1
 
 
-def test_a_double_submission_is_sent_once(module):
-    found = person(module, {"do": "report"}, {"do": "sends"})
+def test_a_double_submission_is_sent_once(client):
+    found = person(client, {"do": "report"}, {"do": "sends"})
     assert values(found)[1] == [True, False]
     assert len(found["posted"]) == 1
 

@@ -69,29 +69,27 @@ def site(tmp_path):
         yield server
 
 
-def collect(browser, site, plan, records):
+def collect(tab, site, plan, records):
     """Let everybody answer in the page; return the file of what arrived."""
     write_client(plan, site.folder)
-    page = browser.new_page()
-    page.goto(f"{site.address}/index.html")
-    page.evaluate(DRIVE, {"records": records, "endpoint": f"{site.address}/reports"})
-    page.close()
-    place = site.folder / "reports.jsonl.gz"
-    place.write_bytes(gzip.compress(b"".join(site.lines)))
-    return place
+    tab.goto(f"{site.address}/index.html")
+    tab.evaluate(DRIVE, {"records": records, "endpoint": f"{site.address}/reports"})
+    path = site.folder / "reports.jsonl.gz"
+    path.write_bytes(gzip.compress(b"".join(site.lines)))
+    return path
 
 
-def check_everyone_asked_the_same(browser, site, rows):
+def check_everyone_asked_the_same(tab, site, rows):
     plan = plan_for(counts(), 2.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "rappor"})
     records = binned(rows)
-    check_estimates(plan, collect(browser, site, plan, records), records)
+    check_estimates(plan, collect(tab, site, plan, records), records)
 
 
 def check_estimates(plan, reports, records):
     """`seepage estimate` finds the frequencies of those who were asked, within standard errors."""
-    place = reports.with_name("whole-plan.json")
-    plan.save(place)
-    done = run("estimate", reports, "--plan", place, "--format", "json")
+    path = reports.with_name("whole-plan.json")
+    plan.save(path)
+    done = run("estimate", reports, "--plan", path, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["records"] == len(records)
@@ -100,9 +98,9 @@ def check_estimates(plan, reports, records):
         assert np.abs(gaps / estimate["standard_errors"]).max() < 4.5
 
 
-def check_three_forms(browser, site, rows):
+def check_three_forms(tab, site, rows):
     plan, records = three_forms(counts()), binned(rows)
-    reports = collect(browser, site, plan, records)
+    reports = collect(tab, site, plan, records)
     forms = [json.loads(line)["form"] for line in site.lines]
     seen = np.bincount(forms, minlength=4)[1:]
     assert chisquare(seen, rows * np.array(SHARES)).pvalue > 1e-6
@@ -110,43 +108,41 @@ def check_three_forms(browser, site, rows):
     check_estimates(plan, reports, records)
 
 
-def test_reports_of_people_give_their_frequencies(browser, site):
-    check_everyone_asked_the_same(browser, site, 150)
+def test_reports_of_people_give_their_frequencies(tab, site):
+    check_everyone_asked_the_same(tab, site, 150)
 
 
-def test_forms_are_given_by_their_shares(browser, site):
-    check_three_forms(browser, site, 150)
-
-
-@pytest.mark.slow
-def test_reports_of_two_thousand_people_give_their_frequencies(browser, site):
-    check_everyone_asked_the_same(browser, site, 2000)
+def test_forms_are_given_by_their_shares(tab, site):
+    check_three_forms(tab, site, 150)
 
 
 @pytest.mark.slow
-def test_forms_of_two_thousand_people_are_given_by_their_shares(browser, site):
-    check_three_forms(browser, site, 2000)
+def test_reports_of_two_thousand_people_give_their_frequencies(tab, site):
+    check_everyone_asked_the_same(tab, site, 2000)
 
 
-def check_vectors(browser, site, wire, count):
+@pytest.mark.slow
+def test_forms_of_two_thousand_people_are_given_by_their_shares(tab, site):
+    check_three_forms(tab, site, 2000)
+
+
+def check_vectors(tab, site, wire, count):
     wires.install_client(site.folder)
-    page = browser.new_page()
-    page.goto(f"{site.address}/index.html")
+    tab.goto(f"{site.address}/index.html")
     job = {"plan": wires.client_file(wire), "vectors": client_vectors(wire, count)}
     for spoilt in (0, 1):
         job["vectors"]["records"][0]["report"]["form"] += spoilt
         (site.folder / "job.json").write_text(json.dumps(job))
-        assert page.evaluate(COMPARE) == spoilt
-    page.close()
+        assert tab.evaluate(COMPARE) == spoilt
 
 
-def test_vectors_come_out_in_chromium_as_in_python(browser, site):
-    check_vectors(browser, site, wires.three_forms_wire(), 100)
+def test_vectors_come_out_in_chromium_as_in_python(tab, site):
+    check_vectors(tab, site, wires.three_forms_wire(), 100)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*wires.MECHANISMS, "forms"])
-def test_ten_thousand_vectors_come_out_in_chromium_as_in_python(browser, site, name):
+def test_ten_thousand_vectors_come_out_in_chromium_as_in_python(tab, site, name):
     made = wires.MECHANISMS.get(name)
     wire = wires.three_forms_wire() if made is None else wires.one_question_wire(made)
-    check_vectors(browser, site, wire, 10_000)
+    check_vectors(tab, site, wire, 10_000)

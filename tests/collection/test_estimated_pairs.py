@@ -120,12 +120,12 @@ def test_one_attribute_has_no_pairs():
 def test_tables_in_long_form():
     plan = plan_for(counts(), 2.0)
     found = plan.estimate_pairs(plan.perturb(people(500)))
-    told = found.to_arrow().to_pydict()
-    assert len(told["first"]) == len(counts().counts)
-    place = told["second"].index("age")
-    assert (told["first"][place], told["first_value"][place]) == ("sex", "F")
-    assert told["second_value"][place] == "[18, 40)"
-    assert told["frequency"][place] == found.table("sex", "age")[0, 0] / 500
+    columns = found.to_arrow().to_pydict()
+    assert len(columns["first"]) == len(counts().counts)
+    row = columns["second"].index("age")
+    assert (columns["first"][row], columns["first_value"][row]) == ("sex", "F")
+    assert columns["second_value"][row] == "[18, 40)"
+    assert columns["frequency"][row] == found.table("sex", "age")[0, 0] / 500
 
 
 def test_groups_do_not_change_sums(monkeypatch):

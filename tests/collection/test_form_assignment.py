@@ -131,9 +131,9 @@ def test_files_are_written_in_chunks_and_read_back(tmp_path):
     assert source.records == 3000
     assert source.people.sum() == 3000
     assert source.people.tolist() == np.bincount(forms_of(pq.read_table(output)))[1:].tolist()
-    for place, made in enumerate(PLAN.channels):
-        batches = list(source.batches(list(made), place))
-        assert sum(len(batch[0]) for batch in batches) == source.people[place]
+    for index, made in enumerate(PLAN.form_mechanisms):
+        batches = list(source.batches(list(made), index))
+        assert sum(len(batch[0]) for batch in batches) == source.people[index]
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_files_are_written_in_chunks_and_read_back(tmp_path):
 )
 def test_damaged_reports_are_rejected_with_their_record(column, change, message):
     reports = PLAN.perturb(people(100), seed=1)
-    place = reports.column_names.index(column)
+    index = reports.column_names.index(column)
     field = reports.schema.field(column)
     values = pa.array(change(reports[column].to_pylist()), field.type)
-    damaged = reports.set_column(place, field.with_nullable(True), values)
+    damaged = reports.set_column(index, field.with_nullable(True), values)
     with pytest.raises(InputError, match=message):
         PLAN.estimate(damaged.replace_schema_metadata(reports.schema.metadata))
 

@@ -35,7 +35,7 @@ PAIRS = counts()
 
 def answers():
     codes = np.repeat(RECORDS.codes, RECORDS.weights, axis=0)
-    return {name: codes[:, place] for place, name in enumerate(DOMAIN.names)}
+    return {name: codes[:, index] for index, name in enumerate(DOMAIN.names)}
 
 
 ANSWERS = answers()

@@ -138,9 +138,9 @@ perturb_file(plan, pa.table({"a": [0, 1] * 500_000}), sys.argv[1], progress=wait
     ("kind", "number", "leftovers"),
     [
         ("nameless", signal.SIGTERM, 0),
-        ("nameless", signal.SIGKILL, 0),
-        ("named", signal.SIGTERM, 1),
         ("named", signal.SIGKILL, 1),
+        pytest.param("nameless", signal.SIGKILL, 0, marks=pytest.mark.slow),
+        pytest.param("named", signal.SIGTERM, 1, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files without a name are of Linux")

@@ -226,7 +226,7 @@ def test_a_line_must_answer_its_own_form(tmp_path):
         {**base, "form": 2, "reports": {"job": 3, "ill": []}},
         {**base, "form": 3, "report": 0},
     ]
-    outputs = plan.channels[2]["report"].outputs
+    outputs = plan.form_mechanisms[2]["report"].outputs
     wrong = [
         {**good[0], "form": 2},
         {**good[1], "form": 3},
@@ -293,9 +293,9 @@ def test_kinds_of_files_are_not_mixed(tmp_path):
 
 
 def test_the_library_warns_of_lines_that_are_left_out(tmp_path):
-    place = written(tmp_path / "reports.jsonl", [GOOD, "secret\n"])
+    path = written(tmp_path / "reports.jsonl", [GOOD, "secret\n"])
     with pytest.warns(UserWarning, match=r"1 line left out as malformed \(line 2\)"):
-        assert PLAN.estimate(place).records == 1
+        assert PLAN.estimate(path).records == 1
 
 
 def test_no_report_is_an_error(tmp_path):
@@ -323,15 +323,15 @@ def test_mechanisms_without_lines_say_so(tmp_path):
         ),
         max_size=8,
     ),
-    places=st.lists(st.integers(0, 8), min_size=1, max_size=5),
+    positions=st.lists(st.integers(0, 8), min_size=1, max_size=5),
 )
-def test_junk_never_costs_a_good_line(tmp_path_factory, junk, places):
+def test_junk_never_costs_a_good_line(tmp_path_factory, junk, positions):
     lines = list(junk)
-    for place in places:
-        lines.insert(place, json.dumps(GOOD))
+    for position in positions:
+        lines.insert(position, json.dumps(GOOD))
     folder = tmp_path_factory.mktemp("junk")
     path = written(folder / "reports.jsonl", [f"{line}\n" for line in lines])
-    assert read(path).table.num_rows == len(places)
+    assert read(path).table.num_rows == len(positions)
 
 
 # The commands ------------------------------------------------------------------------------------
@@ -340,8 +340,8 @@ def test_junk_never_costs_a_good_line(tmp_path_factory, junk, places):
 def test_commands_read_lines_and_name_the_bad_ones(tmp_path):
     PLAN.save(tmp_path / "plan.json")
     lines = [*client_lines(500), "my secret answer\n"]
-    place = written(tmp_path / "reports.jsonl", lines)
-    for arguments in (["estimate", str(place)], ["analyse", str(place)]):
+    path = written(tmp_path / "reports.jsonl", lines)
+    for arguments in (["estimate", str(path)], ["analyse", str(path)]):
         done = run(*arguments, "--plan", str(tmp_path / "plan.json"), "--format", "json")
         assert done.returncode == 0
         assert "reports.jsonl: 1 line left out as malformed (line 501)" in done.stderr

@@ -248,9 +248,9 @@ def test_a_changed_byte_raises_or_changes_nothing(tmp_path, name, step):
     content, expected = path.read_bytes(), plan.estimate(path)
     rng = random.Random(1)
     raised = 0
-    for place in range(0, len(content), step):
+    for position in range(0, len(content), step):
         damaged = bytearray(content)
-        damaged[place] ^= rng.choice([1, 0x80, 0xFF])
+        damaged[position] ^= rng.choice([1, 0x80, 0xFF])
         path.write_bytes(bytes(damaged))
         try:
             assert same(plan.estimate(path), expected)

@@ -66,7 +66,7 @@ def test_the_first_dropped_attribute_leaks_most_about_the_others():
     """Not the one that is leaked about most: leakages differ by direction."""
     domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
     checked = 0
-    for seed in range(20):
+    for seed in range(8):
         counts = np.random.default_rng(seed).integers(0, 9, (2, 3, 4))
         pairs = Records.from_joint(domain, counts).pairs()
         matrix = sp.leakage_matrix(pairs, 2.0, mechanism="grr").values
@@ -74,7 +74,7 @@ def test_the_first_dropped_attribute_leaks_most_about_the_others():
         found = find_budgets(pairs, 2.5, guarantee="independent", mechanism="grr", least=2.0)
         assert found.dropped[0] == domain.names[most]
         checked += most != matrix.sum(axis=1).argmax()
-    assert checked >= 5
+    assert checked >= 3
 
 
 def test_budgets_per_attribute_are_feasible_and_never_worse(few):

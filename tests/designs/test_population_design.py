@@ -35,12 +35,12 @@ def drawn(number, seed=0, which=0):
 
 def kernel_of(form):
     """The likelihood of every report of a designed form for each cell, up to factors."""
-    places = [DOMAIN.index(name) for name in form.attributes]
+    indices = [DOMAIN.index(name) for name in form.attributes]
     if form.matrix is not None:
-        sizes = [SIZES[j] for j in places]
-        return form.matrix.channel()[np.ravel_multi_index(tuple(CELLS[:, places].T), sizes)]
+        sizes = [SIZES[j] for j in indices]
+        return form.matrix.channel()[np.ravel_multi_index(tuple(CELLS[:, indices].T), sizes)]
     kernel = np.ones((len(CELLS), 1))
-    for j, e in zip(places, form.epsilons, strict=True):
+    for j, e in zip(indices, form.epsilons, strict=True):
         factors = np.exp(-e * (CELLS[:, j][:, None] != np.arange(SIZES[j])))
         kernel = (kernel[:, :, None] * factors[:, None, :]).reshape(len(CELLS), -1)
     return kernel
@@ -96,25 +96,20 @@ def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(fo
     scorer = PopulationForms(FormCounter(records), 0.95, 8, range(len(DOMAIN)))
     table = sp.find_design(records, 1.0, seconds=5, scope="table", shape="never")
     for form in found.forms:
-        places = [DOMAIN.index(name) for name in form.attributes]
-        limits = scorer.totals(scorer.counter.table(places), np.array(form.epsilons))
-        assert 0.99 < limits.max() <= 1.0 or len(places) == 1
+        indices = [DOMAIN.index(name) for name in form.attributes]
+        limits = scorer.totals(scorer.counter.table(indices), np.array(form.epsilons))
+        assert 0.99 < limits.max() <= 1.0 or len(indices) == 1
         assert np.allclose(form.totals, min(1.0, sum(form.epsilons)))  # not the lower ones
         assert len({round(e, 9) for e in form.epsilons}) == 1
     assert table.error < found.error
 
 
 def test_promises_widen_with_confidence_and_shrink_with_records():
-    errors = [
+    few, strict, loose, many = (
         sp.find_design(drawn(n), 1.0, seconds=3, confidence=c, shape="never").error * n
-        for n, c in ((3_000, 0.95), (30_000, 0.95), (3_000_000, 0.95))
-    ]
-    assert errors[0] > errors[1] > errors[2]
-    loose = sp.find_design(drawn(30_000), 1.0, seconds=3, confidence=0.5, shape="never").error
-    strict = sp.find_design(
-        drawn(30_000), 1.0, seconds=3, confidence=0.9999999, shape="never"
-    ).error
-    assert loose < strict
+        for n, c in ((3_000, 0.95), (30_000, 0.9999999), (30_000, 0.5), (3_000_000, 0.5))
+    )
+    assert few > strict > loose > many
 
 
 def test_too_few_records_give_smp_for_everybody_with_the_reason():

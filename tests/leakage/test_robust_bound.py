@@ -34,12 +34,12 @@ def proper_sets(size):
 
 def supremum(channel, epsilon, largest, least):
     """Return the maximum over x != x' and S of the log-ratio of two extreme masses."""
-    growth = math.expm1(epsilon)
-    return max(
-        math.log((1 + growth * largest(x, s)) / (1 + growth * least(y, s)))
-        for s in proper_sets(channel.shape[1])
-        for x, y in itertools.permutations(range(len(channel)), 2)
-    )
+    growth, rows, best = math.expm1(epsilon), range(len(channel)), -math.inf
+    for s in proper_sets(channel.shape[1]):
+        high = [math.log1p(growth * largest(x, s)) for x in rows]
+        low = [math.log1p(growth * least(y, s)) for y in rows]
+        best = max(best, *(high[x] - low[y] for x, y in itertools.permutations(rows, 2)))
+    return best
 
 
 def extreme_mass(row, likely, radius=None, limits=None, sign=1):

@@ -82,19 +82,19 @@ def test_gaussian_draws_fit_sigma_and_no_other(epsilon: float, delta: float) -> 
 def test_gaussian_draws_that_the_lead_cannot_decide_use_all_bits() -> None:
     """With a lead equal to a threshold's, the remaining bits split the draws in its proportion."""
     grid = GaussianGrid(1.0, 1e-10)
-    place = grid.edge
-    rest = grid.thresholds[place] & ((1 << (grid.bits - 32)) - 1)
+    cell = grid.edge
+    rest = grid.thresholds[cell] & ((1 << (grid.bits - 32)) - 1)
     share = rest / (1 << (grid.bits - 32))
 
     class Stuck(Randomness):
         def bytes(self, count: int) -> np.ndarray:
             if count == 4 * 4000:
-                return np.full(4000, grid.leads[place], dtype="<u4").view(np.uint8)
+                return np.full(4000, grid.leads[cell], dtype="<u4").view(np.uint8)
             return super().bytes(count)
 
     cells = grid.draw(Stuck(np.random.default_rng(9)), 4000)
-    below = np.mean(cells + grid.edge == place)
-    assert set((cells + grid.edge).tolist()) == {place, place + 1}
+    below = np.mean(cells + grid.edge == cell)
+    assert set((cells + grid.edge).tolist()) == {cell, cell + 1}
     assert abs(below - share) < 5 * math.sqrt(share * (1 - share) / 4000)
 
 

@@ -59,7 +59,7 @@ def test_large_limits_are_exact_in_32_bits(limit):
     """Result r has the draws from ceil(r 2^32 / limit) on, 2^32 // limit of them are kept."""
     each = (1 << 32) // limit
     for result in (0, 1, limit // 3, limit - 1):
-        first, end = (-(-(place << 32) // limit) for place in (result, result + 1))
+        first, end = (-(-(position << 32) // limit) for position in (result, result + 1))
         numbers = range(first, end) if end - first < 9 else (first, first + 1, end - 2, end - 1)
         source = Scripted(np.array(numbers, dtype="<u4").tobytes())
         found, rejected = source._multiply(limit, len(numbers))
@@ -98,10 +98,10 @@ def source(seed=0):
 
 @given(st.integers(1, 2**64 - 1), st.data())
 def test_the_set_bit_of_a_rank(word, data):
-    places = [place for place in range(64) if word >> place & 1]
-    rank = data.draw(st.integers(0, len(places) - 1))
+    positions = [position for position in range(64) if word >> position & 1]
+    rank = data.draw(st.integers(0, len(positions) - 1))
     found = _set_bit(np.array([word], dtype=np.uint64), np.array([rank]))
-    assert found.tolist() == [places[rank]]
+    assert found.tolist() == [positions[rank]]
 
 
 @pytest.mark.parametrize("k", [1, 3, 64, 65, 200])

@@ -12,7 +12,7 @@ from scipy import stats
 
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR
-from seepage.mechanisms.reports import load_reports
+from seepage.mechanisms.reports import Reports
 
 SETTINGS = [
     (0.5, 0.5, 0.75),
@@ -142,9 +142,9 @@ def test_the_instantaneous_response_sees_only_the_permanent_one():
     kept = mechanism.permanent(codes, 3)
     bits, released = kept.bits(), mechanism.instantaneous(kept, 4).bits()
     is_true = np.eye(k, dtype=bool)[codes]
-    for place in (is_true, ~is_true):
+    for part in (is_true, ~is_true):
         for kept_bit, rate in ((True, 0.9), (False, 0.2)):
-            chosen = released[place & (bits == kept_bit)]
+            chosen = released[part & (bits == kept_bit)]
             assert stats.binomtest(int(chosen.sum()), chosen.size, rate).pvalue > 1e-6
             assert stats.binomtest(int(chosen.sum()), chosen.size, rate * 0.8).pvalue < 1e-6
 
@@ -189,7 +189,7 @@ def test_permanent_responses_are_not_accepted_as_reports(tmp_path):
     with pytest.raises(InputError, match="kept must be permanent responses"):
         mechanism.instantaneous(BasicRAPPOR(4, 0.25).permanent([0, 1], 1))
     kept.save(tmp_path / "kept.parquet")
-    again = load_reports(tmp_path / "kept.parquet")
+    again = Reports.load(tmp_path / "kept.parquet")
     assert len(mechanism.instantaneous(again)) == 3
 
 

@@ -29,7 +29,7 @@ def exp_above(exponent: float) -> Fraction:
 def magnitude_law(grid: LaplaceGrid, count: int) -> list[Fraction]:
     """P(magnitude = n) for n < count, straight from the thresholds."""
     block = [1]
-    for chance in reversed(grid.chances):  # the first bit is the last place
+    for chance in reversed(grid.chances):  # the first bit is the lowest
         block = [part * share for part in block for share in (CERTAIN - chance, chance)]
     law, beyond = [], Fraction(CERTAIN - grid.farther, CERTAIN * CERTAIN ** len(grid.chances))
     while len(law) < count:
@@ -117,7 +117,7 @@ class Scripted(Randomness):
 def test_a_trial_beyond_the_bits_adds_the_next_power_of_two() -> None:
     """Two trials that go on, beside the lowest bit: 2^(bits + 1) + 1 cells."""
     grid = LaplaceGrid(1.0)
-    bits = [place == 0 for place in range(len(grid.chances))]
+    bits = [bit == 0 for bit in range(len(grid.chances))]
     for negative in (False, True):
         source = Scripted([*bits, True, True, False, negative])
         cells = (2 << len(bits)) + 1

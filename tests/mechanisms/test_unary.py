@@ -106,8 +106,8 @@ def test_likelihoods_of_all_reports(family, k, epsilon):
     for value in range(k):
         for row, report in enumerate(bits[:8]):
             chance = Fraction(1)
-            for place, bit in enumerate(report):
-                one = p if place == value else q
+            for index, bit in enumerate(report):
+                one = p if index == value else q
                 chance *= one if bit else 1 - one
             logarithm = math.log(chance.numerator) - math.log(chance.denominator)
             assert likelihood[row, value] == pytest.approx(logarithm, rel=1e-12, abs=1e-11)

@@ -41,11 +41,11 @@ def saved(tmp_path):
     return path
 
 
-def edited(path, place, value):
+def edited(path, keys, value):
     content = part = json.loads(path.read_text())
-    for key in place[:-1]:
+    for key in keys[:-1]:
         part = part[key]
-    part[place[-1]] = value
+    part[keys[-1]] = value
     path.write_text(json.dumps(content))
 
 
@@ -75,7 +75,11 @@ def test_the_budgets_and_totals_of_several_forms():
     assert PLAN["job"].epsilon == 2.0
     assert PLAN["age"].epsilon == PLAN.forms[2].record
     assert not PLAN.is_single
-    for use in (lambda: PLAN.mechanisms, lambda: PLAN["job"].made, lambda: PLAN["age"].made):
+    for use in (
+        lambda: PLAN.mechanisms,
+        lambda: PLAN["job"].single_mechanism,
+        lambda: PLAN["age"].single_mechanism,
+    ):
         with pytest.raises(InputError, match="forms"):
             use()
     assert repr(PLAN).startswith("Plan(3 forms, 4 of 4 attributes collected, epsilon 0.8 to 2")
@@ -174,7 +178,7 @@ MATRIX = ["plan", "forms", 2, "channel"]
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
+    ("keys", "value", "message"),
     [
         (["plan", "forms", 0, "share"], "1", "must sum to 2^64"),
         (["plan", "forms", 1, "channel", "questions", 0, "attribute"], "jab", "form 2 asks for"),
@@ -198,8 +202,8 @@ MATRIX = ["plan", "forms", 2, "channel"]
         (["plan", "attributes", 0, "form"], 0, "$.plan.attributes[0].form"),
     ],
 )
-def test_invalid_forms_are_named(saved, place, value, message):
-    edited(saved, place, value)
+def test_invalid_forms_are_named(saved, keys, value, message):
+    edited(saved, keys, value)
     for unchecked in (False, True):
         with pytest.raises(InputError) as caught:
             Plan.load(saved, unchecked=unchecked)

@@ -109,10 +109,10 @@ def test_every_field_of_a_plan_is_saved_and_loaded(tmp_path):
     assert loaded == plan
     assert loaded.domain == domain
     assert loaded["age"].parameters == {"f": 0.25, "p": 0.5, "q": 0.75}
-    assert loaded["age"].made.describe() == BasicRAPPOR(3, 0.25).describe()
-    assert loaded["é"].made.describe()["delta"] == 1e-5
+    assert loaded["age"].single_mechanism.describe() == BasicRAPPOR(3, 0.25).describe()
+    assert loaded["é"].single_mechanism.describe()["delta"] == 1e-5
     assert loaded["known"].public
-    assert loaded["known"].made is None
+    assert loaded["known"].single_mechanism is None
     assert loaded["known"].limit is None
     assert loaded.totals.tolist() == [5.0, 3.0, inf, 0.0]
     assert loaded.collected.names == ("age", "é")
@@ -142,7 +142,7 @@ def test_a_plan_cannot_be_changed(plan):
 
 
 def leaves(content, path=()):
-    """Every place of a value in nested JSON, but for the digest itself."""
+    """Every value of nested JSON with its keys, but for the digest itself."""
     if isinstance(content, dict):
         for key, part in content.items():
             if (*path, key) != ("digest",):
@@ -164,14 +164,14 @@ def changed(value):
 
 def test_an_edit_of_any_field_is_detected(plan, saved):
     original = json.loads(saved.read_text())
-    places = [place for place, _ in leaves(original) if place[0] == "plan"]
-    assert len(places) > 40
-    for place in places:
+    edits = [keys for keys, _ in leaves(original) if keys[0] == "plan"]
+    assert len(edits) > 40
+    for keys in edits:
         content = copy.deepcopy(original)
         part = content
-        for key in place[:-1]:
+        for key in keys[:-1]:
             part = part[key]
-        part[place[-1]] = changed(part[place[-1]])
+        part[keys[-1]] = changed(part[keys[-1]])
         saved.write_text(json.dumps(content))
         load_error(saved)
 
@@ -180,12 +180,12 @@ JUNK = [None, True, 0, -1, 10**400, 1.5, 1e308, 5e-324, "", "x", "inf", "nan", "
 JUNK += [[], [1], ["a"], {}, {"x": 1}, {"f": 1e308}]
 
 
-def places(content, path=()):
-    """Every place in nested JSON, of values, lists and objects."""
+def key_paths(content, path=()):
+    """The keys of every value, list and object in nested JSON."""
     yield path
     if isinstance(content, (dict, list)):
         for key in content if isinstance(content, dict) else range(len(content)):
-            yield from places(content[key], (*path, key))
+            yield from key_paths(content[key], (*path, key))
 
 
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
@@ -193,15 +193,15 @@ def test_any_replacement_is_rejected_or_equivalent(plan, saved, every):
     """What a file may leave out, written in full or not, is no edit; all else raises."""
     original, pairs = json.loads(saved.read_text()), counts()
     accepted = 0
-    for number, place in enumerate(list(places(original))[1:]):
+    for number, keys in enumerate(list(key_paths(original))[1:]):
         for value in [*JUNK[number % every :: every], ...]:
             content = part = copy.deepcopy(original)
-            for key in place[:-1]:
+            for key in keys[:-1]:
                 part = part[key]
             if value is ...:
-                del part[place[-1]]
+                del part[keys[-1]]
             else:
-                part[place[-1]] = value
+                part[keys[-1]] = value
             saved.write_text(json.dumps(content))
             with contextlib.suppress(InputError):
                 assert Plan.load(saved) == plan
@@ -213,9 +213,9 @@ def test_any_replacement_is_rejected_or_equivalent(plan, saved, every):
 
 def test_any_changed_byte_is_rejected(saved):
     content = saved.read_bytes()
-    for place in range(0, len(content), 7):
+    for position in range(0, len(content), 7):
         damaged = bytearray(content)
-        damaged[place] = 0xFF
+        damaged[position] = 0xFF
         saved.write_bytes(bytes(damaged))
         load_error(saved)
 
@@ -238,7 +238,7 @@ def test_an_edited_plan_raises_with_a_hint(saved):
     edit(saved, lambda content: first_question(content).update(epsilon=0.6))
     message = load_error(saved)
     assert "was edited" in message
-    assert f"seepage calibrate --check {saved} DATA" in message
+    assert "certify it again with `Plan.load(path, unchecked=True).certify(data)`" in message
 
 
 def test_an_edited_plan_can_only_be_certified(saved):
@@ -359,12 +359,12 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 @pytest.mark.parametrize("unchecked", [False, True])
 def test_an_invalid_field_is_named_with_its_path(saved, case, unchecked):
-    place, value, message = WRONG[case]
+    keys, value, message = WRONG[case]
 
     def change(content):
-        for key in place[:-1]:
+        for key in keys[:-1]:
             content = content[key]
-        content[place[-1]] = value
+        content[keys[-1]] = value
 
     edit(saved, change)
     assert message in load_error(saved, unchecked=unchecked)
@@ -431,11 +431,11 @@ BY_TYPE = [
 
 @pytest.mark.parametrize("case", BY_TYPE)
 def test_the_schema_rejects_wrong_fields_and_types(plan, case):
-    place, value, _ = WRONG[case]
+    keys, value, _ = WRONG[case]
     content = part = plan.to_dict()
-    for key in place[:-1]:
+    for key in keys[:-1]:
         part = part[key]
-    part[place[-1]] = value
+    part[keys[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(content, plan_schema())
 
@@ -471,11 +471,11 @@ def test_an_edit_of_any_field_of_version_1_is_detected(tmp_path):
     original = json.loads(VERSION_1.read_text())
     path = tmp_path / "plan.json"
     noticed = 0
-    for place in [place for place, _ in leaves(original) if place[0] == "plan"]:
+    for keys in [keys for keys, _ in leaves(original) if keys[0] == "plan"]:
         content = part = copy.deepcopy(original)
-        for key in place[:-1]:
+        for key in keys[:-1]:
             part = part[key]
-        part[place[-1]] = changed(part[place[-1]])
+        part[keys[-1]] = changed(part[keys[-1]])
         path.write_text(json.dumps(content))
         load_error(path)
         noticed += 1
@@ -502,7 +502,7 @@ def test_totals_that_do_not_follow_from_the_forms_are_rejected(plan, saved):
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
+    ("keys", "value", "message"),
     [
         (["plan"], 3, "is no valid plan: the plan and its attributes must be objects"),
         (["plan"], {}, "is no valid plan: the field 'attributes' is missing"),
@@ -516,11 +516,11 @@ def test_totals_that_do_not_follow_from_the_forms_are_rejected(plan, saved):
         (["digest"], None, "was edited"),
     ],
 )
-def test_a_damaged_file_of_version_1_raises(tmp_path, place, value, message):
+def test_a_damaged_file_of_version_1_raises(tmp_path, keys, value, message):
     content = part = json.loads(VERSION_1.read_text())
-    for key in place[:-1]:
+    for key in keys[:-1]:
         part = part[key]
-    part[place[-1]] = value
+    part[keys[-1]] = value
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(content))
     assert message in load_error(path)

@@ -6,37 +6,49 @@ from report_pages import analysed
 import seepage as sp
 from seepage.report.page import report_page
 
+READY = "html[data-ready]"
+WINDOW = {"width": 1280, "height": 900}
+
 
 @pytest.fixture
-def opened(browser, tmp_path):
-    """Open an analysis as a person would; complain of any request, error or dialog afterwards."""
-    trouble, contexts = [], []
+def opened(tab, tmp_path):
+    """Open a page or an analysis as a person would, in place of the one that was opened before.
 
-    def open_page(analysis, *, before=lambda page: None, **context):
-        place = tmp_path / "report.html"
-        page = analysis if isinstance(analysis, str) else report_page(analysis)
-        place.write_text(page, encoding="utf-8")
-        settings = {"viewport": {"width": 1280, "height": 900}} | context
-        contexts.append(browser.new_context(**settings))
-        page = contexts[-1].new_page()
-        address = place.as_uri()
-        page.on("request", lambda r: trouble.append(r.url) if not _own(r.url, address) else None)
-        page.on("console", lambda m: trouble.append(f"console {m.type}: {m.text}"))
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("dialog", lambda dialog: (trouble.append(dialog.message), dialog.dismiss()))
-        before(page)
-        page.goto(address)
-        page.wait_for_selector("html[data-ready]", timeout=15_000)
-        return page
+    Any request, error, message or dialog is a fault, told afterwards.
+    """
+    trouble, addresses = [], []
 
+    def open_page(page, *, viewport=WINDOW, color_scheme="light", before=None, ready=READY):
+        place = tmp_path / f"report-{len(addresses)}.html"
+        text = page if isinstance(page, str) else report_page(page)
+        place.write_text(text, encoding="utf-8")
+        addresses.append(place.as_uri())
+        tab.mouse.move(0, 0)
+        tab.set_viewport_size(viewport)
+        tab.emulate_media(media="null", color_scheme=color_scheme, reduced_motion="reduce")
+        if before is not None:
+            before(tab)
+        tab.goto(addresses[-1])
+        tab.wait_for_selector(ready, timeout=60_000)
+        return tab
+
+    def told(dialog):
+        trouble.append(dialog.message)
+        dialog.dismiss()
+
+    listeners = {
+        "request": lambda r: None if r.url.split("#")[0] in addresses else trouble.append(r.url),
+        "console": lambda message: trouble.append(f"console {message.type}: {message.text}"),
+        "pageerror": lambda error: trouble.append(str(error)),
+        "dialog": told,
+    }
+    for event, listener in listeners.items():
+        tab.on(event, listener)
     yield open_page
-    for context in contexts:
-        context.close()
-    assert trouble == []
-
-
-def _own(url, address):
-    return url.split("#")[0] == address
+    tab.goto("about:blank")
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)
+    assert [what for what in trouble if what != "about:blank"] == []
 
 
 @pytest.fixture(scope="session")

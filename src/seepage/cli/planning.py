@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from seepage import _checks
-from seepage._numerics import rounded_up, shortest_above
+from seepage._numerics import ceiling_text, shortest_above
 from seepage.cli.options import (
     LIMIT,
     SEED,
@@ -156,7 +156,7 @@ def _calibration_text(plan: Any, name: str) -> str:
             planned.name,
             planned.mechanism or ("public" if planned.public else "not collected"),
             _rounded_down(planned.epsilon),
-            planned.total if isinstance(planned.total, str) else rounded_up(planned.total),
+            planned.total if isinstance(planned.total, str) else ceiling_text(planned.total),
             "-" if planned.limit is None else f"{planned.limit:g}",
         ]
         for planned in plan.attributes
@@ -318,7 +318,7 @@ def _design_text(design: Any, name: str) -> str:
 def _forms_text(design: Any) -> str:
     rows = [["form", "share", "record", "attributes and budgets"]]
     for number, form in enumerate(design.forms[:SHOWN_FORMS], 1):
-        row = [str(number), f"{form.share:.2%}", rounded_up(form.record), _questions(form)]
+        row = [str(number), f"{form.share:.2%}", ceiling_text(form.record), _questions(form)]
         rows.append(row)
         if form.matrix is not None:
             rows.append(["", "", "", f"  tells: {form.answer_leakage}"])
@@ -346,7 +346,7 @@ def _attributes_text(design: Any) -> str:
         rows.append(
             [
                 name,
-                "public" if name in design.public else rounded_up(design.totals[k]),
+                "public" if name in design.public else ceiling_text(design.totals[k]),
                 attaining_form([form.totals[k] for form in design.forms]),
                 "-" if limit == math.inf else f"{limit:g}",
                 f"{design.errors[k]:.3g}" if design.errors[k] < math.inf else "not asked",

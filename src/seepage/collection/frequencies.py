@@ -70,7 +70,7 @@ def nominal_frequencies(plan: Plan, name: str) -> Floats:
 
 def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
     """Return the mechanisms of a product form whose reports carry information, in plan order."""
-    mechanisms = plan.channels[index]
+    mechanisms = plan.form_mechanisms[index]
     names = [name for name in plan.domain.names if name in mechanisms]
     return {name: mechanisms[name] for name in names if mechanisms[name].informative}
 

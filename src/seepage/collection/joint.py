@@ -13,9 +13,9 @@ multiplies F by
 and if max D <= 1 + g, the log-likelihood is at most n g below its maximum.  Two steps are
 extrapolated by SQUAREM [Varadhan and Roland 2008]; if the likelihood falls, by the plain EM steps.
 
-The likelihood of a pure mechanism's report depends only on the set of values that it supports.  If
-there are at most 2^22 pairs of sets, all reports are counted by their sets; otherwise EM runs on a
-random sample of about 2^16 reports, and `Joint.records` is the size of the sample.
+The likelihood of a two-level mechanism's report depends only on the set of values that it supports.
+If there are at most 2^22 pairs of sets, all reports are counted by their sets; otherwise EM runs on
+a random sample of about 2^16 reports, and `Joint.records` is the size of the sample.
 """
 
 from collections.abc import Mapping, Sequence
@@ -272,7 +272,7 @@ def estimate_joint(
             )
     source = open_reports(plan, reports)
     pooled = pool_reports(plan, source, indices, [row.name, column.name])
-    inverted = join(pooled, row, column)
+    inverted = invert_joint(pooled, row, column)
     if inverted is None:
         raise InputError(
             f"the reports do not determine the joint frequencies of {row.name!r} and "
@@ -303,7 +303,7 @@ def never_asked_together(first: str, second: str) -> InputError:
     )
 
 
-def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint | None:
+def invert_joint(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint | None:
     """Return the unbiased joint estimate, combined over forms; None if no form determines it."""
     estimates = pooled.estimates(first.name, second.name)
     if not estimates:
@@ -336,9 +336,9 @@ def maximum_likelihood(
     """
     names = inverted.first.name, inverted.second.name
     likelihoods = [
-        _likelihoods(source, index, {name: plan.channels[index][name] for name in names})
+        _likelihoods(source, index, {name: plan.form_mechanisms[index][name] for name in names})
         for index in pooled.forms
-        if plan.forms[index].is_product and set(names) <= set(plan.channels[index])
+        if plan.forms[index].is_product and set(names) <= set(plan.form_mechanisms[index])
     ]
     if not likelihoods:
         return inverted

@@ -146,7 +146,7 @@ def perturbed_columns(
     def perturbed(index: int, name: str, rows: Any) -> pa.Array:
         form = plan.forms[index]
         codes = answers[name][rows] if form.is_product else _cells(plan, form, answers, rows)
-        return plan.channels[index][name].perturb(codes, rng=source).array()
+        return plan.form_mechanisms[index][name].perturb(codes, rng=source).array()
 
     return spread_reports(plan, forms, perturbed)
 
@@ -182,7 +182,7 @@ def _dictionary_columns(plan: Plan) -> list[str]:
     columns = [
         column
         for column, index, name in report_columns(plan)
-        if plan.channels[index][name].reports is ValueReports
+        if plan.form_mechanisms[index][name].reports is ValueReports
     ]
     return columns if plan.is_single else [FORM, *columns]
 

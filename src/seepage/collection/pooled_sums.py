@@ -2,9 +2,9 @@
 
 Given a record, the reports of two attributes are independent, and each gives an unbiased one-hot
 vector X^ of its value: (c - b)/a for a contribution c to the mechanism's tally.  So the mean of
-X^_u Y^_v is an unbiased estimate of the joint frequency F[u, v]: for pure mechanisms this inverts
-the Kronecker product of the two channels from value to supported values, two parameters each.  For
-a matrix form, with one report of all answers, the counts of each report are sufficient.
+X^_u Y^_v is an unbiased estimate of the joint frequency F[u, v]: for two-level mechanisms this
+inverts the Kronecker product of the two channels from value to supported values, two parameters
+each.  For a matrix form, with one report of all answers, the counts of each report are sufficient.
 
 One pass adds up the sums of up to 128 groups of reports; the variance between groups gives the
 standard error of any statistic of the sums.  Forms have different people: estimates are combined by
@@ -68,8 +68,8 @@ class ProductSums:
     def __init__(self, plan: Plan, mechanisms: Mapping[str, Mechanism], records: int) -> None:
         self._plan, self.mechanisms, self.records = plan, mechanisms, records
         width = sum(mechanism.k for mechanism in mechanisms.values()) + 1
-        pure = all(mechanism.is_two_level for mechanism in mechanisms.values())
-        self._adder = (_BitSums if pure else _VectorSums)(width, _group_count(width, records))
+        two_level = all(mechanism.is_two_level for mechanism in mechanisms.values())
+        self._adder = (_BitSums if two_level else _VectorSums)(width, _group_count(width, records))
         self._rows = max(1, CHUNK_ENTRIES // (width * self._adder.cycle)) * self._adder.cycle
         ends = np.cumsum([mechanism.k for mechanism in mechanisms.values()])
         self._slices = {
@@ -259,8 +259,9 @@ def pool_reports(
 
     Notes
     -----
-    With K values in all, K^2 multiplications per report (K^2 / 128 operations on words for pure
-    mechanisms) and 8 K^2 bytes for each of 16 to 128 groups, whatever the number of reports.
+    With K values in all, K^2 multiplications per report (K^2 / 128 operations on words for
+    two-level mechanisms) and 8 K^2 bytes for each of 16 to 128 groups, whatever the number of
+    reports.
     """
     source = open_reports(plan, reports)
     chosen = range(len(plan.forms)) if indices is None else indices
@@ -277,7 +278,9 @@ def pool_reports(
             wanted = list(mechanisms) if names is None else names
             sums[index] = ProductSums(plan, {name: mechanisms[name] for name in wanted}, records)
     if not sums:
-        silent = [name for name in names or () if not plan.channels[answered[0]][name].informative]
+        silent = [
+            name for name in names or () if not plan.form_mechanisms[answered[0]][name].informative
+        ]
         of_name = f" of {silent[0]!r}" if silent else ""
         raise InputError(f"reports{of_name} at epsilon 0 carry no information")
     for index, batch in source.by_form({index: sums[index].columns for index in sums}):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from seepage import __version__, _checks
-from seepage._numerics import Floats, rounded_up
+from seepage._numerics import Floats, ceiling_text
 from seepage._results import Progress, Result, json_ready
 from seepage.collection.estimated_pairs import EstimatedPairs, estimate_pairs
 from seepage.collection.report_intervals import LeakageInterval, leakage_interval
@@ -96,7 +96,7 @@ class ReportAnalysis(Result):
         releases = dict(zip(self.domain.names, self.releases, strict=True))
         return [
             f"{source} -> {target}: {leakage.estimate:.2f} "
-            f"({math.floor(100 * leakage.lower) / 100:.2f} to {rounded_up(leakage.upper, 2)}) "
+            f"({math.floor(100 * leakage.lower) / 100:.2f} to {ceiling_text(leakage.upper, 2)}) "
             f"of at most {releases[source].epsilon:.2f}"
             for target, source, leakage in self.strongest(count)
         ]
@@ -224,7 +224,7 @@ def _release(plan: Plan, name: str) -> Release:
 
     Without a mechanism if only matrix forms ask for it: their report is of all answers together.
     """
-    mechanisms = [channel[name] for channel in plan.channels if name in channel]
+    mechanisms = [form[name] for form in plan.form_mechanisms if name in form]
     if not mechanisms:
         return Release(plan[name].epsilon)
     largest = max(mechanisms, key=lambda mechanism: mechanism.epsilon)

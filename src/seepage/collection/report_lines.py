@@ -161,7 +161,7 @@ class _LineReader:
         self._decoder = msgspec.json.Decoder(ReportLine)
         self._columns = [
             {name: _ReportColumn(mechanism) for name, mechanism in mechanisms.items()}
-            for mechanisms in plan.channels
+            for mechanisms in plan.form_mechanisms
         ]
         self._is_matrix = [not form.is_product for form in plan.forms]
         self._forms = list[int]()

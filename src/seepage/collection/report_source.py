@@ -47,10 +47,10 @@ def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
 
     If everyone is asked the same, they are in the order of the plan's attributes.
     """
-    channels = [plan.mechanisms] if plan.is_single else plan.channels
+    by_form = [plan.mechanisms] if plan.is_single else plan.form_mechanisms
     return [
         (report_column(plan, index, name), index, name)
-        for index, names in enumerate(channels)
+        for index, names in enumerate(by_form)
         for name in names
     ]
 
@@ -58,9 +58,9 @@ def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
 def reports_schema(plan: Plan) -> pa.Schema:
     """Return the Arrow schema of a plan's reports; metadata: the mechanisms and the collection."""
     plan.check_certified()
-    empty = np.zeros(0, dtype=np.int64)
+    empty, mechanisms = np.zeros(0, dtype=np.int64), plan.form_mechanisms
     fields = [
-        plan.channels[index][name].perturb(empty).field(column).with_nullable(not plan.is_single)
+        mechanisms[index][name].perturb(empty).field(column).with_nullable(not plan.is_single)
         for column, index, name in report_columns(plan)
     ]
     if not plan.is_single:
@@ -87,7 +87,7 @@ def spread_reports(
     if plan.is_single:
         return [reports_of(form, name, slice(None)) for _, form, name in report_columns(plan)]
     columns = [pa.array((forms + 1).astype(np.uint16))]
-    for form, mechanisms in enumerate(plan.channels):
+    for form, mechanisms in enumerate(plan.form_mechanisms):
         rows = np.flatnonzero(forms == form)
         positions = np.full(len(forms), -1, dtype=np.int64)
         positions[rows] = np.arange(len(rows))
@@ -157,7 +157,7 @@ class ReportSource:
         for batch, forms, location in self._batches(columns):
             for form, of_form in chosen.items():
                 having = None if forms is None else forms == form
-                mechanisms = self._plan.channels[form]
+                mechanisms = self._plan.form_mechanisms[form]
                 reports = [
                     read
                     for column, name in of_form.items()

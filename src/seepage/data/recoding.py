@@ -14,6 +14,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Integers
+from seepage._results import short_list
 from seepage.data.domain import MISSING, OTHER, Attribute, Domain
 from seepage.data.pairs import (
     PairCounts,
@@ -187,12 +188,12 @@ def _ascends(attribute: Attribute, key: Callable[[str], Any]) -> bool:
     return sorted(attribute.values, key=key) == list(attribute.values)
 
 
-def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str, ...]]:
+def rare_values(counted: PairCounts | Records, pool: float) -> dict[str, tuple[str, ...]]:
     """Return the values that `pool` merges, by attribute; attributes without any are left out.
 
     Parameters
     ----------
-    pairs
+    counted
         Pair counts or records.
     pool
         Minimum number of records of a value, below 1 their minimum share; rarer values are merged.
@@ -209,11 +210,11 @@ def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str
     >>> rare_values(PairCounts(domain, [[90, 4, 6]], []), 10)
     {'job': ('pilot', 'smith')}
     """
-    minimum = pool if pool >= 1 else pool * pairs.records
+    minimum = pool if pool >= 1 else pool * counted.records
     rare = {}
-    for attribute in pairs.domain:
-        counts = dict(zip(attribute.values, pairs.marginal(attribute.name).tolist(), strict=True))
-        merged = _merged_values(counts, minimum, pairs.records * MAX_JOINING_SHARE)
+    for attribute in counted.domain:
+        counts = dict(zip(attribute.values, counted.marginal(attribute.name).tolist(), strict=True))
+        merged = _merged_values(counts, minimum, counted.records * MAX_JOINING_SHARE)
         if set(merged) - {OTHER} and not attribute.edges:
             rare[attribute.name] = tuple(value for value in attribute.values if value in merged)
     return rare
@@ -233,8 +234,7 @@ def merged_counts(merged: Mapping[str, Sequence[str]]) -> str:
     'country 2, sex 1'
     """
     sizes = sorted(merged.items(), key=lambda item: -len(item[1]))
-    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:3])
-    return f"{named} and {len(sizes) - 3} more" if len(sizes) > 3 else named
+    return short_list([f"{name} {len(values)}" for name, values in sizes])
 
 
 def _merged_values(counts: dict[str, int], minimum: float, max_joining: float) -> set[str]:

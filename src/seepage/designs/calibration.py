@@ -8,7 +8,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
-from seepage._results import Progress, Result
+from seepage._results import Progress, Result, short_list
 from seepage.data.domain import for_each
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
@@ -336,8 +336,8 @@ def _exact_note(problem: Problem) -> tuple[str, ...]:
         dropped.append(problem.domain.names[remaining.pop()])
     if not dropped:
         return ()
-    shown = ", ".join(dropped[:5]) + (f" and {len(dropped) - 5} more" if len(dropped) > 5 else "")
-    return (f"exact totals would fit without {shown}; `design` needs no such choice",)
+    names = short_list(dropped, 5)
+    return (f"exact totals would fit without {names}; `design` needs no such choice",)
 
 
 def _audited(calibration: Calibration) -> Calibration:
@@ -371,7 +371,7 @@ def _refutations(
     problem: Problem, epsilons: Floats, targets: Sequence[int], progress: Progress | None = None
 ) -> dict[int, JointWitness]:
     """Return the witnesses above the limit of their target, by index of the target."""
-    released = releases(problem.domain, epsilons, problem.mechanisms)
+    released = releases(problem.domain, epsilons, problem.release_names)
     columns = likelihood_columns(problem.domain, released, "report")
     witnesses, seed = dict[int, JointWitness](), int(problem.options.get("seed") or 0)
     assert isinstance(problem.data, Records)

@@ -19,7 +19,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._results import Result, json_ready
+from seepage._results import Result, json_ready, short_list
 from seepage.data.domain import Domain, target_and_source
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
@@ -74,9 +74,8 @@ class TooFew:
         'country: too few records to say about Holland (1), Laos (3); 25 each would do'
         """
         named = [f"{v} ({n:,})" for v, n in zip(self.values, self.counts, strict=True)]
-        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
         return (
-            f"{self.attribute}: too few records to say about {', '.join(named[:3])}{more}; "
+            f"{self.attribute}: too few records to say about {short_list(named)}; "
             f"{self.needed:,} each would do"
         )
 

@@ -112,7 +112,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         return Domain(planned.attribute for planned in self.attributes)
 
     @cached_property
-    def channels(self) -> tuple[dict[str, Mechanism], ...]:
+    def form_mechanisms(self) -> tuple[dict[str, Mechanism], ...]:
         """The mechanisms of each form by the name of their report.
 
         The name is that of the attribute in a product, and "report" for a matrix.
@@ -130,9 +130,9 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         if not self.is_single:
             raise InputError(
                 f"the plan has {len(self.forms)} forms, which have mechanisms of their own; "
-                "see `channels`"
+                "see `form_mechanisms`"
             )
-        (mechanisms,) = self.channels
+        (mechanisms,) = self.form_mechanisms
         return {name: mechanisms[name] for name in self.domain.names if name in mechanisms}
 
     @property
@@ -202,12 +202,13 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     # Display and files --------------------------------------------------------------------------
 
     def _headline(self) -> str:
-        is_product = [form.is_product for form in self.forms]
-        products = [c for c, product in zip(self.channels, is_product, strict=True) if product]
-        rounded = sorted({float(f"{m.epsilon:.4g}") for c in products for m in c.values()})
+        by_form = zip(self.forms, self.form_mechanisms, strict=True)
+        products = [mechanisms for form, mechanisms in by_form if form.is_product]
+        rounded = sorted({float(f"{m.epsilon:.4g}") for form in products for m in form.values()})
         budgets = " to ".join(f"{eps:g}" for eps in dict.fromkeys(rounded[:1] + rounded[-1:]))
         parts = [f"epsilon {budgets}"] if rounded else []
-        parts += [] if all(is_product) else [f"{is_product.count(False)} shaped"]
+        shaped = len(self.forms) - len(products)
+        parts += [f"{shaped} shaped"] if shaped else []
         forms = f"{len(self.forms)} forms, " if len(self.forms) > 1 else ""
         return (
             f"Plan({forms}{len(self.collected)} of {len(self.attributes)} attributes collected, "

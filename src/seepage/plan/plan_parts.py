@@ -112,8 +112,8 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
 
     Notes
     -----
-    `asking`, `mechanism`, `epsilon`, `delta`, `parameters` and `made` describe its collection by a
-    plan; an attribute outside of a plan is not collected.
+    `asking`, `mechanism`, `epsilon`, `delta`, `parameters` and `single_mechanism` describe its
+    collection by a plan; an attribute outside of a plan is not collected.
     """
 
     name: str
@@ -169,7 +169,7 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
         return dict(question.parameters) if question else {}
 
     @cached_property
-    def made(self) -> Mechanism | None:
+    def single_mechanism(self) -> Mechanism | None:
         """The mechanism of the one form that asks for it; None if no form does."""
         if not self.asking:
             return None

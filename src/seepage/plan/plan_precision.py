@@ -183,7 +183,7 @@ def expected_variances(plan: Plan) -> dict[str, float]:
 
 def _unit_variances(plan: Plan, index: int) -> dict[str, float]:
     """Return v(f) of each attribute that a form asks for."""
-    channel, mechanisms = plan.forms[index].channel, plan.channels[index]
+    channel, mechanisms = plan.forms[index].channel, plan.form_mechanisms[index]
     if isinstance(channel, MatrixChannel):
         estimator = MatrixSums(plan, channel)
         return {name: estimator.unit_variance(name) for name in channel.attributes}

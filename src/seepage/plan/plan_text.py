@@ -117,8 +117,8 @@ def _collection(plan: Plan) -> str:
     asked, forms = len(plan.collected), len(plan.forms)
     if forms == 1:
         number = _count(len(plan.forms[0].attributes), "attribute")
-        noise = "each answer" if plan.forms[0].is_product else "the answers together"
-        return f"Everyone is asked for the same {number}, and {noise} gets noise"
+        noise = "each answer gets" if plan.forms[0].is_product else "the answers together get"
+        return f"Everyone is asked for the same {number}, and {noise} noise"
     sizes = sorted(len(form.attributes) for form in plan.forms)
     size_range = " to ".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1])))
     return (
@@ -241,7 +241,7 @@ def assessment(plan: Plan, precision: str) -> str:
     not_asked = [p.name for p in plan.attributes if not p.asking and not p.public]
     also = f" (and about {', '.join(not_asked)}, not collected)" if not_asked else ""
     exclusions = " ".join(f"{heading} {text}" for heading, text in unpromised(plan))
-    mechanisms = {m.name for channel in plan.channels for m in channel.values()}
+    mechanisms = {m.name for form in plan.form_mechanisms for m in form.values()}
     noise = ", ".join(sorted(mechanisms))
     sentences = [
         f"Collected are {names}{also}, under local differential privacy: noise ({noise}) "

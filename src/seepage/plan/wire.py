@@ -142,7 +142,7 @@ def _undrawable(plan: "Plan") -> list[tuple[str, Mechanism]]:
     """Return the mechanisms that a client cannot draw, by attribute."""
     return [
         (name, mechanism)
-        for form, mechanisms in zip(plan.forms, plan.channels, strict=True)
+        for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True)
         for name, mechanism in mechanisms.items()
         if form.is_product and type(mechanism) not in DRAWABLE
     ]
@@ -164,7 +164,7 @@ def described_collection(plan: "Plan") -> Wire:
         "forms": [
             {"until": str(until), **_form_fields(form, mechanisms)}
             for form, mechanisms, until in zip(
-                plan.forms, plan.channels, cumulative(plan.forms), strict=True
+                plan.forms, plan.form_mechanisms, cumulative(plan.forms), strict=True
             )
         ],
     }

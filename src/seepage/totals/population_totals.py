@@ -190,26 +190,26 @@ def _limits_by_range(matrices: list[Floats], counts: Floats, people: Floats, c: 
 
 
 def form_level(
-    sizes: Sequence[int] | Integers, values: int, asked: int, largest: int, confidence: float
+    sizes: Sequence[int] | Integers, values: int, questions: int, form_sizes: int, confidence: float
 ) -> float:
     """Return c = ln(N / beta) of one limit, so that those of all forms hold at once (union bound).
 
     N counts an upper and a lower limit for each of the `values` values of all targets and every
-    report of every form that asks `asked` of the attributes.  The error probability
-    1 - confidence is shared equally by the numbers of questions 1, ..., `largest`.
+    report of every form that asks `questions` of the attributes, whose alphabet sizes are `sizes`.
+    The error probability 1 - confidence is shared equally by `form_sizes` numbers of questions.
 
     Examples
     --------
     Forty binary attributes; for three of them 9,880 forms of 8 reports, 80 values, two sides.
 
-    >>> [round(form_level([2] * 40, 80, asked, 8, 0.95), 1) for asked in (3, 4, 5, 6)]
+    >>> [round(form_level([2] * 40, 80, number, 8, 0.95), 1) for number in (3, 4, 5, 6)]
     [21.4, 24.3, 27.0, 29.5]
     """
-    reports = [1] + [0] * asked  # of all forms, by number of questions
+    reports = [1] + [0] * questions  # of all forms, by number of questions
     for size in sizes:
-        for number in range(asked, 0, -1):
+        for number in range(questions, 0, -1):
             reports[number] += reports[number - 1] * int(size)
-    number = 2 * values * reports[asked] * largest
+    number = 2 * values * reports[questions] * form_sizes
     return math.log(max(number, 1)) - math.log1p(-confidence)
 
 

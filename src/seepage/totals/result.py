@@ -10,7 +10,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
-from seepage._results import Result, json_ready
+from seepage._results import Result, json_ready, short_list
 from seepage.data.domain import Counted, Domain, how_many
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, Release
@@ -34,6 +34,9 @@ GUARANTEES: dict[str, Kind] = {
 
 SCOPES = ("table", "population")
 """The joint distribution that totals hold for: the table's own, or that it was drawn from."""
+
+NEEDS_RECORDS = "needs records"
+"""Words of the reason why pair counts do not suffice for a guarantee; the verdict checks for it."""
 
 
 class GuaranteeError(InputError):
@@ -140,7 +143,7 @@ class JointWitness:
         'reports that favour Sex F, Beard no are 3.49 times likelier under Sex F than under Sex M'
         """
         named = [f"{name} {' or '.join(likely)}" for name, likely in self.reports.items() if likely]
-        shown = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
+        shown = short_list(named, 5)
         times = f"{math.exp(min(self.value, 700.0)):.3g} times"
         more = "" if self.beyond_own else ": nothing beyond its own report"
         return (

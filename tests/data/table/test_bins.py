@@ -72,7 +72,7 @@ def test_the_first_edge_is_the_smallest_number_and_the_last_the_largest():
 @settings(max_examples=200)
 def test_fractional_edges_cover_and_are_readable(numbers, bins):
     spread = summary_of(numbers)
-    assume(not spread.whole and spread.low < spread.high)
+    assume(not spread.integral and spread.low < spread.high)
     for rule in (Quantile(bins), Width(bins)):
         edges = rule.edges(spread)
         assert all(a < b for a, b in pairwise(edges))

@@ -37,7 +37,7 @@ def test_integers_are_counted_exactly(kind):
     expected, expected_counts = np.unique(values, return_counts=True)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(counts, expected_counts)
-    assert summary.whole
+    assert summary.integral
 
 
 def test_int8_extremes_do_not_wrap():
@@ -77,5 +77,5 @@ def test_sampled_quantiles_are_near_the_exact_ones():
 def test_integers_of_a_wide_span_are_sampled():
     values = np.array([0, 10**9, 5, 5])
     summary = summarise(values, [2])
-    assert summary.whole
+    assert summary.integral
     assert summary.distinct()[0].tolist() == [0, 5, 10**9]

@@ -72,13 +72,13 @@ def true_total(records, form, epsilons, target, public=(), known=()):
 @settings(max_examples=60, deadline=None)
 @given(tables(), st.data())
 def test_totals_are_at_least_the_truth_and_hardly_more(records, data):
-    places = range(len(records.domain))
-    form = data.draw(st.permutations(list(places)).map(tuple), "form")
+    indices = range(len(records.domain))
+    form = data.draw(st.permutations(list(indices)).map(tuple), "form")
     form = form[: data.draw(st.integers(1, len(form)), "length")]
     budgets = [data.draw(st.sampled_from([1e-9, 0.25, 1.0, 3.0]), "budget") for _ in form]
     scorer = ExactForms(FormCounter(records))
     found = scorer.totals(scorer.counter.table(form), np.array(budgets))
-    for target in places:
+    for target in indices:
         truth = true_total(records, form, budgets, target)
         assert truth - Decimal(float(found[target])) <= Decimal("1e-40")
         assert found[target] <= float(truth) + 1e-12
@@ -87,15 +87,15 @@ def test_totals_are_at_least_the_truth_and_hardly_more(records, data):
 @settings(max_examples=40, deadline=None)
 @given(tables(), st.data())
 def test_public_and_known_attributes_enter_the_totals(records, data):
-    places = list(range(len(records.domain)))
-    roles = data.draw(st.lists(st.sampled_from("fpk"), min_size=len(places), max_size=len(places)))
-    public = [j for j, role in zip(places, roles, strict=True) if role == "p"]
-    known = [j for j, role in zip(places, roles, strict=True) if role == "k"]
-    form = [j for j in places if j not in public] or [0]
+    indices = list(range(len(records.domain)))
+    roles = data.draw(st.tuples(*(st.sampled_from("fpk") for _ in indices)))
+    public = [j for j, role in zip(indices, roles, strict=True) if role == "p"]
+    known = [j for j, role in zip(indices, roles, strict=True) if role == "k"]
+    form = [j for j in indices if j not in public] or [0]
     budgets = np.full(len(form), 0.7)
     scorer = ExactForms(FormCounter(records, public, known))
     found = scorer.totals(scorer.counter.table(form), budgets)
-    for target in places:
+    for target in indices:
         truth = true_total(records, form, budgets.tolist(), target, public, known)
         if truth is None:
             assert found[target] == np.inf

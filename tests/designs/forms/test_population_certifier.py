@@ -69,9 +69,9 @@ def likelihoods(weights, form, budgets, x, known, public):
     return np.array(kernel)[:, rows], np.asarray(weights)[rows]
 
 
-def strata(places):
-    values = itertools.product(*(range(SIZES[j]) for j in places))
-    return [list(zip(places, one, strict=True)) for one in values]
+def strata(indices):
+    values = itertools.product(*(range(SIZES[j]) for j in indices))
+    return [list(zip(indices, one, strict=True)) for one in values]
 
 
 def stratified(weights, form, budgets, known, public, c=None):

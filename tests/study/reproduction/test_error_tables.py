@@ -27,17 +27,18 @@ real_data = pytest.mark.skipif(
 CELLS = [(name, epsilon) for name in ("grr", "exp") for epsilon in (1.0, 3.0)]
 
 
-def _ratios(reading, paper):
-    """Return our four mean errors over the printed ones."""
+def _ratios(reading, paper, cells=CELLS):
+    """Return our mean errors over the printed ones."""
     found = [
         reading.row(
             name,
             epsilon,
             leakage_matrix(reading.pairs, epsilon, mechanism=name, view="inferred").values,
         )["nmse"]
-        for name, epsilon in CELLS
+        for name, epsilon in cells
     ]
-    return np.array(found) / PAPER["table1"].table[paper]
+    printed = dict(zip(CELLS, PAPER["table1"].table[paper], strict=True))
+    return np.array(found) / [printed[cell] for cell in cells]
 
 
 def _floor(data, name, epsilon):
@@ -51,15 +52,18 @@ def _floor(data, name, epsilon):
 
 
 @real_data
-@pytest.mark.parametrize("collections", [1, pytest.param(COLLECTIONS, marks=pytest.mark.slow)])
-def test_a_bin_of_fifty_records_makes_the_errors_of_cvd(data, collections):
+@pytest.mark.parametrize(
+    ("collections", "cells"),
+    [(1, CELLS[::3]), pytest.param(COLLECTIONS, CELLS, marks=pytest.mark.slow)],
+)
+def test_a_bin_of_fifty_records_makes_the_errors_of_cvd(data, collections, cells):
     found = {one.label: one for one in table_readings(data) + variants(data)}
     near = found["CVD, near reading"]._replace(collections=collections)
     merged = found[MERGED]._replace(collections=collections)
     assert data.near_cardio.marginal("weight").min() == 52
     assert min(marginal.min() for marginal in data.merged_cardio.marginals) > 500
-    assert np.all(np.abs(np.log(_ratios(near, "CVD"))) < np.log(3))
-    assert np.all(_ratios(merged, "CVD") < 1 / 3)
+    assert np.all(np.abs(np.log(_ratios(near, "CVD", cells))) < np.log(3))
+    assert np.all(_ratios(merged, "CVD", cells) < 1 / 3)
 
 
 @real_data

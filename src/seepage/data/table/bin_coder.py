@@ -202,9 +202,9 @@ def _plain_numbers(array: pa.Array) -> pa.Array:
     numbers = exact_numbers(array)
     if not pa.types.is_decimal(numbers.type):
         return numbers
-    whole = cast_or_none(numbers, pa.uint64()) if numbers.type.scale <= 0 else None
+    integers = cast_or_none(numbers, pa.uint64()) if numbers.type.scale <= 0 else None
     # through strings: Arrow's direct cast of decimals to floats is wrong by one ulp in 1 of 7 cases
-    return numbers.cast(pa.string()).cast(pa.float64()) if whole is None else whole
+    return numbers.cast(pa.string()).cast(pa.float64()) if integers is None else integers
 
 
 def _unmarked(decimals: pa.Array, marked: list[Number]) -> pa.Array:

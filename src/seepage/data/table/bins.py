@@ -57,7 +57,7 @@ class Width:
 
     def _edge(self, summary: NumberSummary, index: int) -> float:
         left = self.bins - index
-        if summary.whole:
+        if summary.integral:
             return float(-(-(int(summary.low) * left + int(summary.high) * index) // self.bins))
         return summary.low * (left / self.bins) + summary.high * (index / self.bins)
 
@@ -122,10 +122,10 @@ def _closed(summary: NumberSummary, inner: list[float]) -> tuple[float, ...]:
     """
     low, top = _float_below(summary.low), -_float_below(-summary.high)
     if inner and inner[-1] >= top:
-        beyond = top + (1.0 if summary.whole else (top - low) / 100)
+        beyond = top + (1.0 if summary.integral else (top - low) / 100)
         top = max(beyond, math.nextafter(top, math.inf))
     edges = [low, *inner, top]
-    return tuple(edges if summary.whole else _readable(edges))
+    return tuple(edges if summary.integral else _readable(edges))
 
 
 def _float_below(number: float | int) -> float:

@@ -256,8 +256,8 @@ def exact_numbers(array: pa.Array) -> pa.Array:
         return array
     if array.type.bit_width < 128:
         array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
-    whole = cast_or_none(array, pa.int64()) if array.type.scale <= 0 else None
-    return array if whole is None else whole
+    integers = cast_or_none(array, pa.int64()) if array.type.scale <= 0 else None
+    return array if integers is None else integers
 
 
 def cast_or_none(array: pa.Array, kind: pa.DataType) -> pa.Array | None:

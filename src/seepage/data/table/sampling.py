@@ -121,14 +121,14 @@ class NumberSummary:
     low, high
         Minimum and maximum so far; of integers as `int`, since floats are not exact beyond 2^53;
         `inf` and `-inf` before the first number.
-    whole
+    integral
         Whether all numbers so far are integers, of any type (3.0 is one).
     """
 
     def __init__(self, share: float = 1.0) -> None:
         self.low: float | int = math.inf
         self.high: float | int = -math.inf
-        self.whole = True
+        self.integral = True
         self._single = False
         self._first = 0
         self._counts: Integers | None = np.zeros(0, dtype=np.int64)
@@ -154,8 +154,8 @@ class NumberSummary:
         self._single = values.dtype == np.float32
         low, high = (self._exact(value) for value in (values.min(), values.max()))
         self.low, self.high = min(self.low, low), max(self.high, high)
-        if self.whole and values.dtype.kind == "f":
-            self.whole = math.isfinite(low + high) and bool((values == np.floor(values)).all())
+        if self.integral and values.dtype.kind == "f":
+            self.integral = math.isfinite(low + high) and bool((values == np.floor(values)).all())
         counts = np.bincount(values.astype(np.int64) - int(low)) if self._countable() else None
         self._add_counts(int(low) if counts is not None else 0, counts)
         self._seen += len(values)
@@ -168,7 +168,7 @@ class NumberSummary:
     def _countable(self) -> bool:
         """Return whether all numbers so far are integers in a span that is counted one by one."""
         near = max(-self.low, self.high) < EXACT and self.high - self.low < MAX_SPAN
-        return self._counts is not None and self.whole and near
+        return self._counts is not None and self.integral and near
 
     def _add_counts(self, first: int, counts: Integers | None) -> None:
         """Add the counts of the integers `first`, `first` + 1, ...; None if they are not known."""
@@ -191,7 +191,7 @@ class NumberSummary:
             self.__dict__.update(other.__dict__)
             return
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.whole = self.whole and other.whole
+        self.integral = self.integral and other.integral
         self._single = self._single or other._single
         self._add_counts(other._first, other._counts)
         self._seen += other._seen

@@ -103,9 +103,9 @@ class PopulationCertifier:
         """Compute the limits of random forms of each size, to start the estimates of the screen."""
         rng, problem = np.random.default_rng(seed), self.problem
         indices = np.flatnonzero(problem.collected)
-        for asked in range(2, self.population.largest + 1):
+        for questions in range(2, self.population.largest + 1):
             for _ in range(PRIMING_FORMS):
-                form = rng.choice(indices, asked, replace=False).tolist()
+                form = rng.choice(indices, questions, replace=False).tolist()
                 if timer.elapsed > timer.seconds / 4:
                     return
                 if not self.screen.fits(form):
@@ -115,8 +115,8 @@ class PopulationCertifier:
                 order = np.searchsorted(fitted.attributes, form)
                 budgets = fitted.epsilons[order]
                 self.screen.learn(table, budgets, self.population.totals(table, budgets))
-            if asked < len(self.screen.rates) - 1:
-                self.screen.rates[asked + 1] = self.screen.rates[asked]
+            if questions < len(self.screen.rates) - 1:
+                self.screen.rates[questions + 1] = self.screen.rates[questions]
 
     def _single_question(self, j: int, guarantee: str) -> FittedForm:
         """Return the form of attribute j alone; its totals are its budget, within every limit.

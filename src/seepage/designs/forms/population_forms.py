@@ -34,7 +34,7 @@ class PopulationForms:
         selected.
     largest
         The maximum number of attributes of a form; the form of all attributes is also covered.
-    asked
+    collected
         Indices of the attributes that may be asked.
 
     Notes
@@ -55,38 +55,38 @@ class PopulationForms:
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [50_000] * 4)
     >>> counter = FormCounter(coins)
-    >>> limits = PopulationForms(counter, 0.95, largest=8, asked=[0, 1, 2])
+    >>> limits = PopulationForms(counter, 0.95, largest=8, collected=[0, 1, 2])
     >>> limits.totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
     [1.016, 1.016, 0.447]
     """
 
     def __init__(
-        self, counter: FormCounter, confidence: float, largest: int, asked: Sequence[int]
+        self, counter: FormCounter, confidence: float, largest: int, collected: Sequence[int]
     ) -> None:
         self.counter, self.confidence, sizes = counter, confidence, counter.sizes
-        self.asked_sizes = sizes[list(asked)]
-        self.largest = min(largest, len(self.asked_sizes))
+        self.collected_sizes = sizes[list(collected)]
+        self.largest = min(largest, len(self.collected_sizes))
         self.public, self.known = counter.public, counter.known
         self.targets = np.ones(len(sizes), dtype=np.bool_)
         self.targets[[*self.public, *self.known]] = False
         self.strata = math.prod(sizes[[*self.public, *self.known]].tolist())
         self.public_leakage = cache(self._public_leakage)
 
-    def level(self, asked: int) -> float:
+    def level(self, questions: int) -> float:
         """Return c = ln(N / beta) of the union bound over all N statements on forms of a size."""
-        form_sizes = {*range(1, self.largest + 1), len(self.asked_sizes)}
-        if asked and asked not in form_sizes:
-            raise InputError(f"a form has at most {self.largest} attributes, got {asked}")
+        form_sizes = {*range(1, self.largest + 1), len(self.collected_sizes)}
+        if questions and questions not in form_sizes:
+            raise InputError(f"a form has at most {self.largest} attributes, got {questions}")
         values = int(self.counter.sizes[self.targets].sum()) * self.strata
-        return form_level(self.asked_sizes, values, asked, len(form_sizes), self.confidence)
+        return form_level(self.collected_sizes, values, questions, len(form_sizes), self.confidence)
 
     def totals(self, table: FormTable, epsilons: Floats, rounds: int = 3) -> Floats:
         """Return the upper limit of the total of every attribute of the table, in nats."""
         return self._limits(table, epsilons, self.level(len(table.attributes)), rounds)
 
-    def _public_leakage(self, asked: int) -> Floats:
-        """Return the upper limit of the leakage of public values alone, at `level(asked)`."""
-        return self._limits(self.counter.table(()), np.zeros(0), self.level(asked), 6)
+    def _public_leakage(self, questions: int) -> Floats:
+        """Return the upper limit of the leakage of public values alone, at `level(questions)`."""
+        return self._limits(self.counter.table(()), np.zeros(0), self.level(questions), 6)
 
     def _limits(self, table: FormTable, epsilons: Floats, c: float, rounds: int) -> Floats:
         counter, strata = self.counter, len(table.counts)
@@ -175,14 +175,14 @@ class ScreenedForms(ExactForms):
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether a form's limits can be computed, and public values alone keep them."""
-        asked = len(attributes)
+        questions = len(attributes)
         if self.population.public:
-            leakages = self.population.public_leakage(asked)[self.protected]
+            leakages = self.population.public_leakage(questions)[self.protected]
             if not (leakages < (1 - 1e-6) * self.limits).all():
                 return False
         caps = self.caps[[j for j in attributes if j not in self.population.known]]
         equal = len(caps) < 2 or float(np.ptp(caps)) == 0
-        weights = asked + 1 if equal else 1 << min(asked, 64)
+        weights = questions + 1 if equal else 1 << min(questions, 64)
         return self.counter.cells(attributes) * weights <= MAX_WEIGHTS
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
@@ -212,11 +212,11 @@ class ScreenedForms(ExactForms):
 
     def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
         """Update the mean rates r_k with the computed limits of a form."""
-        asked, spent = len(table.attributes), self._spent(table, epsilons)
+        questions, spent = len(table.attributes), self._spent(table, epsilons)
         if spent <= 0:
             return
         with np.errstate(invalid="ignore"):
             rates = np.nan_to_num((limits - self._base(table, epsilons)) / spent, posinf=0.0)
-        weight = 1 / min(self.observed[asked] + 1, AVERAGING_WINDOW)
-        self.rates[asked] += weight * (np.maximum(rates, 0.0) - self.rates[asked])
-        self.observed[asked] += 1
+        weight = 1 / min(self.observed[questions] + 1, AVERAGING_WINDOW)
+        self.rates[questions] += weight * (np.maximum(rates, 0.0) - self.rates[questions])
+        self.observed[questions] += 1

@@ -126,9 +126,9 @@ class FormShaper:
         threshold = solution.objective * (1 + MIN_REDUCED_GAIN)
         return [form for gain, form in ordered[:MAX_SHAPED_PER_ROUND] if gain > threshold]
 
-    def _mean_ratio(self, asked: int) -> float:
-        """Return the mean ratio of shaped to product gain, of forms of a size if any was shaped."""
-        ratios = self.ratios.get(asked) or [r for some in self.ratios.values() for r in some]
+    def _mean_ratio(self, questions: int) -> float:
+        """Return the mean ratio of shaped to product gain: of forms of this size, else of all."""
+        ratios = self.ratios.get(questions) or [r for some in self.ratios.values() for r in some]
         return float(np.mean(ratios)) if ratios else 1.0
 
     # Shaping ------------------------------------------------------------------------------------
