@@ -238,7 +238,7 @@ def test_an_edited_plan_raises_with_a_hint(saved):
     edit(saved, lambda content: first_question(content).update(epsilon=0.6))
     message = load_error(saved)
     assert "was edited" in message
-    assert f"seepage calibrate --check {saved} DATA" in message
+    assert "certify it again with `Plan.load(path, unchecked=True).certify(data)`" in message
 
 
 def test_an_edited_plan_can_only_be_certified(saved):

@@ -26,7 +26,6 @@ from seepage.cli.output import (
     text_columns,
 )
 from seepage.data.domain import Domain
-from seepage.data.inputs import check_holds_records
 from seepage.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,7 +93,6 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     from seepage.plan import Plan
 
     plan = Plan.load(plan_path)
-    check_holds_records(data)
     identifier = options["identifier"]
     with progress_bar("perturbing") as progress:
         count = perturb_file(

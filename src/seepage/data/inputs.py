@@ -160,7 +160,6 @@ def as_counted(
         elif is_pairs_file(data):
             pairs = PairCounts.load(data)
         else:
-            check_holds_records(data)
             return _read(data, records, **table_options)
         _allow_only((*RECODING_OPTIONS, "progress"), options, f"{data} is counted already")
         return _within(_recoded(pairs, options), within)
@@ -257,36 +256,16 @@ def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) ->
 
 def is_pairs_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a file of pair counts, by its Parquet metadata."""
-    return FILE_KEY in _metadata_keys(Path(path))
-
-
-def _metadata_keys(file: Path) -> list[bytes]:
-    """Return the metadata keys of a Parquet file that begin with `seepage`; none of other files."""
     from pyarrow import ArrowException
     from pyarrow.parquet import read_schema
 
+    file = Path(path)
     try:
         if not file.is_file():
-            return []
+            return False
         with file.open("rb") as stream:
             if stream.read(len(PARQUET_SIGNATURE)) != PARQUET_SIGNATURE:
-                return []
-        return [key for key in read_schema(file).metadata or () if key.startswith(b"seepage")]
+                return False
+        return FILE_KEY in (read_schema(file).metadata or {})
     except (OSError, ValueError, ArrowException):
-        return []
-
-
-def check_holds_records(data: str | os.PathLike[str]) -> None:
-    """Raise an InputError if files hold reports or counts of seepage.
-
-    Perturbed values read as records would understate every leakage.
-    """
-    from seepage.data.table.sources import find_files
-
-    files = [Path(data)] if Path(data).is_file() else find_files(data)[1]
-    for file in files:
-        if _metadata_keys(file):
-            raise InputError(
-                f"{file} must hold records, got reports or counts that seepage wrote; "
-                "reports are read together with their plan"
-            )
+        return False

@@ -371,7 +371,7 @@ def _refutations(
     problem: Problem, epsilons: Floats, targets: Sequence[int], progress: Progress | None = None
 ) -> dict[int, JointWitness]:
     """Return the witnesses above the limit of their target, by index of the target."""
-    released = releases(problem.domain, epsilons, problem.mechanisms)
+    released = releases(problem.domain, epsilons, problem.release_names)
     columns = likelihood_columns(problem.domain, released, "report")
     witnesses, seed = dict[int, JointWitness](), int(problem.options.get("seed") or 0)
     assert isinstance(problem.data, Records)

@@ -117,8 +117,8 @@ def _collection(plan: Plan) -> str:
     asked, forms = len(plan.collected), len(plan.forms)
     if forms == 1:
         number = _count(len(plan.forms[0].attributes), "attribute")
-        noise = "each answer" if plan.forms[0].is_product else "the answers together"
-        return f"Everyone is asked for the same {number}, and {noise} gets noise"
+        noise = "each answer gets" if plan.forms[0].is_product else "the answers together get"
+        return f"Everyone is asked for the same {number}, and {noise} noise"
     sizes = sorted(len(form.attributes) for form in plan.forms)
     size_range = " to ".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1])))
     return (

@@ -31,6 +31,7 @@ from seepage.totals.population_totals import exact_population_totals, population
 from seepage.totals.result import (
     GUARANTEES,
     KINDS,
+    NEEDS_RECORDS,
     SCOPES,
     GuaranteeError,
     TotalLeakage,
@@ -295,7 +296,7 @@ def compute_total(
         )
     if isinstance(data, PairCounts) and guarantee not in FROM_PAIRS:
         raise GuaranteeError(
-            f"guarantee {guarantee!r} needs records, and pair counts do not tell how sources act "
+            f"guarantee {guarantee!r} {NEEDS_RECORDS}, and pair counts do not tell how sources act "
             "together; give the table itself, or use 'independent' or 'worst'"
         )
     population = settings.scope == "population" and guarantee != "worst"
