@@ -6,6 +6,7 @@ path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ RECODING_OPTIONS = ("columns", "drop", "rename", "pool")
 """Table options that also apply to existing pair counts and records."""
 
 ENGINE_OPTIONS = ("engine", "progress")
+DATA_OPTIONS = (*(field.name for field in fields(TableOptions)), *ENGINE_OPTIONS, "sample", "seed")
+"""All options of `as_counted`."""
 
 PARQUET_SIGNATURE = b"PAR1"
 
@@ -144,6 +147,7 @@ def as_counted(
     With a domain `within`, tables are coded in it, and existing counts or records must have it;
     columns that it does not name are ignored.
     """
+    _checks.options(options, DATA_OPTIONS)
     table_options = options if within is None else {**options, "domain": within}
     _checks.progress(options.get("progress"))
     if isinstance(data, (PairCounts, Records)):
@@ -245,9 +249,7 @@ def _recoded(counted: PairCounts | Records, options: Mapping[str, Any]) -> PairC
 
 
 def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:
-    """Raise an InputError for options that do not exist, or that have no effect."""
-    others = (*ENGINE_OPTIONS, "sample", "seed")
-    TableOptions.from_keywords(**{name: None for name in options if name not in others})
+    """Raise an InputError for options that have no effect."""
     for name, value in options.items():
         given = value is not None and (name, value) != ("engine", "auto")
         if given and name not in allowed:
