@@ -220,6 +220,14 @@ def choice(value: Any, name: str, options: Iterable[str]) -> str:
     return str(value)
 
 
+def choices(value: Any, name: str, options: Iterable[str]) -> list[str]:
+    """Return one of the options or several as a list; all of them for `"all"`."""
+    known = list(options)
+    if isinstance(value, str):
+        return known if value == "all" else [choice(value, name, known)]
+    return [choice(item, name, known) for item in items(value, name, "a name or several")]
+
+
 def near_miss(value: Any, known: Iterable[str]) -> str:
     """Return the hint "; did you mean ...?" with the closest known name, or an empty string."""
     by_folded = {name.casefold(): name for name in known}

@@ -296,7 +296,7 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
         return "To settle it, analyse the table itself: pair counts cannot certify totals."
     if not {"exact", "sampled", "witness"} & computed:
         how = "" if named else " and name the mechanism (--mechanism grr)"
-        return f"To settle it, compute totals that look at records (--totals all){how}."
+        return f"To settle it, compute totals that look at records (--guarantee all){how}."
     if not named and not {"exact", "sampled"} & computed:
         return (
             "To settle it, name the mechanism (--mechanism grr): totals of a known one are smaller."
