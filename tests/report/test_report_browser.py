@@ -192,7 +192,7 @@ def test_refuted_assumptions_are_marked(opened):
 
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
-    page = opened(sp.analyse(coins, 1.0, mechanism="grr", guarantees="all", limit=2.0))
+    page = opened(sp.analyse(coins, 1.0, mechanism="grr", guarantee="all", limit=2.0))
     totals = page.inner_text("#totals-body")
     assert "Refuted for 3" in totals
     assert page.locator(".refuted").count() == 3
@@ -284,7 +284,7 @@ def test_names_from_right_to_left_keep_the_direction_of_an_arrow(opened):
 
 def test_a_mechanism_without_curves_says_so(opened):
     pairs = synthetic(3, 3)
-    page = opened(sp.analyse(pairs, 1.0, mechanism="gauss", delta=1e-6, guarantees="worst"))
+    page = opened(sp.analyse(pairs, 1.0, mechanism="gauss", delta=1e-6, guarantee="worst"))
     assert "gauss has no curve on this page" in page.inner_text("#map-note")
 
 
@@ -321,7 +321,7 @@ def test_a_witness_that_is_not_confirmed_says_so(opened, tmp_path):
     """Held-out people who never make such reports have a leakage of minus infinity."""
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
-    result = sp.analyse(coins, 1.0, mechanism="grr", guarantees="witness").to_dict()
+    result = sp.analyse(coins, 1.0, mechanism="grr", guarantee="witness").to_dict()
     for found, held_out in zip(
         result["totals"]["witness"]["evidence"], ["-inf", "inf", 0.5], strict=True
     ):
@@ -339,7 +339,7 @@ def test_witnesses_of_a_sample_refute_by_name(opened):
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     codes = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
     coins = sp.Records(domain, codes, [1000] * 4, population=10**6)
-    found = sp.analyse(coins, 1.0, mechanism="grr", guarantees=["independent", "witness"])
+    found = sp.analyse(coins, 1.0, mechanism="grr", guarantee=["independent", "witness"])
     text = opened(found).inner_text("#totals-body")
     assert "Refuted for 3" in text
     assert "NaN" not in text

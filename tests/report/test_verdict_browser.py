@@ -15,7 +15,7 @@ COPIES = sp.Records(DOMAIN, [[0, 0, 0], [1, 1, 1]], [6_000, 4_000])
 
 
 def copies(guarantees, limit, **more):
-    return sp.analyse(COPIES, 1.0, mechanism="grr", guarantees=guarantees, limit=limit, **more)
+    return sp.analyse(COPIES, 1.0, mechanism="grr", guarantee=guarantees, limit=limit, **more)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def lived_page():
     """The page of a table with drawn people, a name that a spreadsheet could run among them."""
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("=1+1", "b", "c")])
     people = sp.Records(domain, COPIES.codes, COPIES.weights)
-    found = sp.analyse(people, 1.0, mechanism="grr", guarantees=["exact", "worst"], limit=2.0)
+    found = sp.analyse(people, 1.0, mechanism="grr", guarantee=["exact", "worst"], limit=2.0)
     return report_page(found)
 
 

@@ -293,8 +293,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         data
             Records: a frame, the path of a file, folder or glob, or the name of a dataset.
         seed
-            None draws from the operating system's generator.  For research only: a seed gives
-            the same reports again, and whoever knows it can remove the noise.
+            None draws from the operating system's generator.  For research only: a seed or NumPy
+            generator gives the same reports again, and whoever knows it can remove the noise.
         other
             The value that replaces values outside the domain, of all attributes that have it;
             or a mapping from attribute to value, `"*"` for all others.  Without it a record with
