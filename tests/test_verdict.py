@@ -62,8 +62,8 @@ def test_an_upper_bound_above_a_limit_proves_nothing():
 
 def test_the_next_step_names_python_parameters():
     def next_step(mechanism, guarantee):
-        settings = {"guarantees": guarantee, "people": 0}
-        return sp.analyse(COPIES, 1.0, mechanism=mechanism, **settings).verdict.settle
+        found = sp.analyse(COPIES, 1.0, mechanism=mechanism, guarantee=guarantee, people=0)
+        return found.verdict.settle
 
     assert next_step(None, ["worst"]) == (
         "To settle it, compute totals that look at records (guarantee='all') "
