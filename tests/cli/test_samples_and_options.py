@@ -157,13 +157,14 @@ def test_settings_of_sampled_totals(folder):
 
 
 def test_a_message_names_the_option_that_was_given(folder):
-    """`analyse` has --delta and --target-delta, `calibrate` --delta for target_delta."""
-    sampled = ("-m", "grr", "--guarantee", "sampled", "--target-delta", 5)
-    done = run("analyse", "t.csv", *sampled, cwd=folder)
-    assert "seepage: --target-delta must be" in done.stderr
-    sampled = ("--limit", 3, "-m", "grr", "--guarantee", "sampled", "--delta", 5)
-    done = run("calibrate", "t.csv", *sampled, cwd=folder)
-    assert "seepage: --delta must be" in done.stderr
+    """--delta is that of the mechanism, --target-delta that of sampled totals."""
+    for command in ("analyse", "calibrate"):
+        asked = (command, "t.csv", "--limit", 3, "--guarantee", "sampled")
+        done = run(*asked, "-m", "grr", "--target-delta", 5, cwd=folder)
+        assert "seepage: --target-delta must be" in done.stderr
+        done = run(*asked, "-m", "gauss", cwd=folder)
+        assert "seepage: --delta of the Gaussian mechanism must be at least" in done.stderr
+        assert run(*asked, "-m", "gauss", "--delta", 1e-6, cwd=folder).returncode == 0
 
 
 def test_settings_of_sampled_totals_need_sampled_totals(folder):

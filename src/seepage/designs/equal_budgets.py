@@ -83,6 +83,11 @@ class Problem:
         releases = [PUBLIC if p else m for p, m in zip(self.public, self.mechanism, strict=True)]
         return dict(zip(self.domain.names, releases, strict=True))
 
+    @cached_property
+    def deltas(self) -> list[Any]:
+        """The delta of each attribute's mechanism."""
+        return for_each(self.domain, self.options.get("delta", 0.0), "delta")
+
     @property
     def max_budget(self) -> float:
         """Upper bound of any budget: the largest limit, as an attribute's own report counts."""
@@ -90,7 +95,7 @@ class Problem:
 
     def matrix(self, epsilons: Floats) -> LeakageMatrix:
         """Return the leakage matrix at some budgets."""
-        return leakage_matrix(self.pairs, epsilons, mechanism=self.release_names)
+        return leakage_matrix(self.pairs, epsilons, mechanism=self.release_names, delta=self.deltas)
 
     def independent(self, epsilons: Floats) -> Floats:
         """Return the sum of leakages about each attribute: one leakage matrix, milliseconds."""
@@ -212,8 +217,9 @@ def largest_within(
     low, at_low = 0.0, excess(0.0)
     if at_low > 0:
         raise InputError(
-            f"no budget fits: the public attributes alone exceed a limit by {at_low:.4g}; raise "
-            "the limit, or declare fewer attributes as public"
+            f"no budget fits: with budgets of 0 a total exceeds its limit by {at_low:.4g}; raise "
+            "the limit, declare fewer attributes as public, or choose another guarantee or "
+            "mechanism"
         )
     high, at_high = maximum, excess(maximum)
     if at_high <= 0:
