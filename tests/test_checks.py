@@ -3,6 +3,7 @@
 import decimal
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -97,6 +98,41 @@ def test_a_near_miss_keeps_its_own_spelling():
     assert _checks.near_miss("OCUPATION", ["Occupation", "Sex"]) == "; did you mean 'Occupation'?"
     assert _checks.near_miss("zzz", ["Occupation", "Sex"]) == ""
     assert _checks.near_miss("x", []) == ""
+
+
+PEOPLE = pa.table({"sex": ["F", "M"] * 20, "smoker": [True, False] * 20})
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "hint"),
+    [
+        (lambda **options: sp.count_pairs(PEOPLE, **options), "bin", "bins"),
+        (lambda **options: sp.analyse(PEOPLE, 1.0, **options), "guarantes", "guarantee"),
+        (lambda **options: sp.analyse(PEOPLE, 1.0, **options), "engin", "engine"),
+        (lambda **options: sp.leakage_matrix(PEOPLE, 1.0, **options), "veiw", "view"),
+        (lambda **options: sp.leakage_matrix(PEOPLE, 1.0, **options), "guarantee", ""),
+        (lambda **options: sp.leakage_matrix(PEOPLE, 1.0, **options), "sample", ""),
+        (lambda **options: sp.compare_totals(PEOPLE, 1.0, **options), "confidense", "confidence"),
+        (lambda **options: sp.design(PEOPLE, 3.0, **options), "limt", "limit"),
+        (lambda **options: sp.design(PEOPLE, 3.0, **options), "weight", "weights"),
+        (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "epsilon", ""),
+        (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "buget", "budgets"),
+        (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "confidense", "confidence"),
+        (lambda **options: sp.Records.from_data(PEOPLE, **options), "sampl", "sample"),
+        (lambda **options: survey_plan().perturb(PEOPLE, **options), "sed", "seed"),
+        (lambda **options: survey_plan().certify(PEOPLE, **options), "report", "reports"),
+    ],
+)
+def test_an_unknown_option_raises_with_a_hint_that_the_function_takes(call, name, hint):
+    with pytest.raises(InputError, match=rf"^there is no option '{name}'") as caught:
+        call(**{name: 3})
+    assert caught.value.args[0].partition("; did you mean ")[2].strip("'?").startswith(hint)
+    assert ("did you mean" in str(caught.value)) == bool(hint)
+
+
+@cache
+def survey_plan():
+    return sp.calibrate(PEOPLE, 3.0, scope="table")
 
 
 def test_input_errors_are_seepage_errors_and_value_errors():

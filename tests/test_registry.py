@@ -89,12 +89,19 @@ def test_the_command_line_finds_analysers_of_other_packages(other_package):
     assert "nothing" in done.stdout
 
 
-def test_an_entry_point_that_fails_is_named(other_package):
-    (other_package / "ours.py").write_text("Ours = 3\n", encoding="utf-8")
-    done = run(other_package, "analyse", "adult", "--epsilon", "1", "--mechanism", "grr")
+@pytest.mark.parametrize("content", ["Ours = 3\n", "import no_such_package\n"])
+def test_an_entry_point_that_fails_is_named_and_leaves_the_others(other_package, content):
+    (other_package / "ours.py").write_text(content, encoding="utf-8")
+    done = run(other_package, "analyse", "adult", "--epsilon", "1", "--mechanism", "ours")
     assert done.returncode == 2
+    assert "mechanism must be one of " in done.stderr
     assert "'ours:Ours' of another package cannot be used" in done.stderr
     assert "Traceback" not in done.stderr
+    done = run(other_package, "benchmark", "analysers", "adult", "-e", "1", "--analyser", "nothing")
+    assert done.returncode == 2
+    assert "'ours:nothing' of another package cannot be used" in done.stderr
+    done = run(other_package, "analyse", "adult", "--epsilon", "1", "--mechanism", "grr")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_complete_class_is_taken_once():

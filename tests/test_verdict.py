@@ -60,6 +60,20 @@ def test_an_upper_bound_above_a_limit_proves_nothing():
     assert "analyse the table itself" in counted.verdict.settle
 
 
+def test_the_next_step_names_python_parameters():
+    def next_step(mechanism, guarantee):
+        found = sp.analyse(COPIES, 1.0, mechanism=mechanism, guarantee=guarantee, people=0)
+        return found.verdict.settle
+
+    assert next_step(None, ["worst"]) == (
+        "To settle it, compute totals that look at records (guarantee='all') "
+        "and name the mechanism (mechanism='grr')."
+    )
+    assert next_step("grr", ["worst"]).endswith("look at records (guarantee='all').")
+    assert next_step(None, ["witness"]).startswith("To settle it, name the mechanism (mechanism=")
+    assert next_step("grr", ["sampled"]).endswith("keep the limit: `seepage.calibrate`.")
+
+
 def test_an_assumed_total_below_a_limit_certifies_nothing():
     xor = sp.Records(domain_of([2, 2, 2]), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [500] * 4)
     assert verdict_of(xor, ["independent"], 1.2).names("not certifiable") == ["x0", "x1", "x2"]
@@ -111,7 +125,10 @@ def test_limits_of_single_attributes_and_none_at_all():
     found = verdict_of(COPIES, ["exact"], [None, 3.1, 2.0])
     assert [one.state for one in found.judgements] == [None, "within", "exceeded"]
     assert "x2 exceeds its limit (1 of 2 attributes)" in found.decision
-    assert verdict_of(COPIES, ["worst"], None).decision.startswith("No limit is set")
+    undecided = verdict_of(COPIES, ["worst"], None)
+    assert undecided.decision == (
+        "No limit is set, so there is nothing to decide: set one with limit=2.0."
+    )
 
 
 def test_a_limit_exceeded_by_rare_reports_is_within_with_a_delta():

@@ -39,6 +39,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def __init__(self, kind: str, home: str, group: str) -> None:
         self.kind, self.home, self.group = kind, home, group
         self._items: dict[str, T] = {}
+        self._unusable: list[str] = []
         self._complete = False
 
     def add(self, name: str, item: T) -> T:
@@ -55,7 +56,16 @@ class Registry(Mapping[str, T], Generic[T]):
     def find(self, name: Any) -> T:
         """Return the item of a name, or raise an InputError that lists the known names."""
         folded = name.casefold() if isinstance(name, str) else name
-        return self[_checks.choice(folded, self.kind, self)]
+        try:
+            return self[_checks.choice(folded, self.kind, self)]
+        except InputError as unknown:
+            raise InputError(f"{unknown}{self.unusable}") from None
+
+    @property
+    def unusable(self) -> str:
+        """The first entry point that cannot be loaded and why, for a message; else empty."""
+        self._load()
+        return f"; {self._unusable[0]}" if self._unusable else ""
 
     def __getitem__(self, name: str) -> T:
         self._load()
@@ -80,10 +90,8 @@ class Registry(Mapping[str, T], Generic[T]):
             try:
                 register(entry.load())
             except Exception as reason:
-                self._complete = False
-                raise InputError(
-                    f"the {self.kind} {entry.value!r} of another package cannot be used: {reason}"
-                ) from reason
+                what = f"the {self.kind} {entry.value!r} of another package cannot be used"
+                self._unusable.append(f"{what}: {reason}")
 
 
 MECHANISMS: "Registry[type[Mechanism]]" = Registry(

@@ -18,7 +18,7 @@ from seepage._results import Result, json_ready, short_list
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
-from seepage.totals.result import direct_leakage
+from seepage.totals.result import NEEDS_RECORDS, direct_leakage
 
 State = Literal["within", "exceeded", "not certifiable"]
 STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")
@@ -211,7 +211,7 @@ def _equated_names(names: Sequence[str], groups: Sequence[Sequence[str]]) -> lis
 def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
     judged = [j for j in judgements if j.state is not None]
     if not judged:
-        return "No limit is set, so there is nothing to decide: set one with limit (--limit)."
+        return "No limit is set, so there is nothing to decide: set one with limit=2.0."
     by_state = {state: [j for j in judged if j.state == state] for state in STATES}
     exceeded, undecided = by_state["exceeded"], by_state["not certifiable"]
     count = f"{len(judged)} attribute{'s' * (len(judged) != 1)}"
@@ -292,13 +292,13 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
     named = all(release.mechanism is not None or release.public for release in matrix.releases)
     if matrix.pairs.population is not None:
         return "To settle it, analyse all records: a sample certifies only the sum of all budgets."
-    if any("needs records" in reason for reason in totals.unavailable.values()):
+    if any(NEEDS_RECORDS in reason for reason in totals.unavailable.values()):
         return "To settle it, analyse the table itself: pair counts cannot certify totals."
     if not {"exact", "sampled", "witness"} & computed:
-        how = "" if named else " and name the mechanism (--mechanism grr)"
-        return f"To settle it, compute totals that look at records (--guarantee all){how}."
+        how = "" if named else " and name the mechanism (mechanism='grr')"
+        return f"To settle it, compute totals that look at records (guarantee='all'){how}."
     if not named and not {"exact", "sampled"} & computed:
         return (
-            "To settle it, name the mechanism (--mechanism grr): totals of a known one are smaller."
+            "To settle it, name the mechanism (mechanism='grr'): totals of a known one are smaller."
         )
-    return "To settle it, choose budgets that are certified to keep the limit: `seepage calibrate`."
+    return "To settle it, choose budgets that are certified to keep the limit: `seepage.calibrate`."

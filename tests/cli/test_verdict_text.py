@@ -40,6 +40,14 @@ def test_limits_without_a_page_say_who_is_within_over_and_not_certifiable(copies
         assert done.stdout.count("1 nat: 2.7 times likelier") == 1
 
 
+def test_the_next_step_names_options(copies):
+    bound = run("analyse", copies, "--columns", "a,b,c", "--limit", 2.5, "--totals", "worst")
+    assert "(mechanism=" not in bound.stdout
+    assert "and name the mechanism (--mechanism grr)." in bound.stdout
+    last = run("analyse", copies, *COLUMNS, "--limit", 2.5, "--totals", "sampled", "--reports", 20)
+    assert "certified to keep the limit: `seepage calibrate`." in last.stdout
+
+
 def test_people_are_drawn_where_totals_need_records_or_when_asked_for(copies):
     head = "What people experience (1,000 drawn people; no guarantee)"
     assert head in run("analyse", copies, *COLUMNS, "--guarantee", "exact").stdout

@@ -163,7 +163,6 @@ def _analyse_reports(
 ) -> None:
     """Print the leakages estimated from collected reports, with their confidence intervals."""
     from seepage.cli.collect import readable_reports
-    from seepage.collection.report_leakage import analyse_reports
     from seepage.plan import Plan
 
     used = ("data", "plan", "view", "strongest", "form", "output")
@@ -172,7 +171,7 @@ def _analyse_reports(
     plan = Plan.load(options["plan"])
     reports = readable_reports(data, plan)
     with progress_bar("analysing") as progress:
-        analysis = analyse_reports(plan, reports, view=options["view"], progress=progress)
+        analysis = plan.analyse(reports, view=options["view"], progress=progress)
     emit(format_result(form, analysis, _report_leaks_text, Path(data).name, strongest), output)
 
 

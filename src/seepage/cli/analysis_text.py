@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from seepage.analysis import Analysis
-from seepage.cli.output import text_columns
+from seepage.cli.output import text_columns, with_options
 from seepage.data.domain import how_many, sample_caution
 from seepage.data.recoding import merged_counts
 from seepage.leakage.matrix import LeakageMatrix, pooling_gain
@@ -66,7 +66,7 @@ def _verdict_text(analysis: Analysis) -> str:
     judged = [j for state in STATES for j in verdict.judgements if j.state == state]
     if not judged:
         return ""
-    lines = [verdict.decision, verdict.basis, verdict.settle]
+    lines = [verdict.decision, verdict.basis, with_options(verdict.settle)]
     rows = [["", "limit", "at least", "at most", ""]]
     rows += [[_short(judgement.attribute), *_judgement_cells(judgement)] for judgement in judged]
     head = f"Limits (nats; {UNIT})"

@@ -256,8 +256,13 @@ SUBJECT = re.compile(r"(?P<each>each )?(?(each)of )(?P<name>\w+)(?=:? (?!need al
 
 
 def with_options(text: str) -> str:
-    """Return a text with options in place of parameters: `--scope table` for `scope='table'`."""
+    """Return a library text with the command's options and commands in place of Python.
+
+    `--scope table` stands for `scope='table'`; calls are those of `CALLS`.
+    """
     options = _options()
+    for call, command in CALLS.items():
+        text = text.replace(call, command)
 
     def replacement(match: re.Match[str]) -> str:
         name, value = match["name"] or match["code"] or match["bracketed"], match["value"]
@@ -269,6 +274,13 @@ def with_options(text: str) -> str:
 
     return SETTING.sub(replacement, text)
 
+
+CALLS = {
+    "`seepage.calibrate`": "`seepage calibrate`",
+    "`Analysis.save`": "`seepage analyse DATA --format json --output result.json`",
+    "`Plan.load(path, unchecked=True).certify(data)`": "`seepage calibrate DATA --check PLAN`",
+}
+"""Calls in messages of the library, and the commands that do the same."""
 
 SETTING = re.compile(
     r"""\b(?P<name>\w+)=(['"]?)(?P<value>[\w.]+)\2|`(?P<code>\w+)`"""

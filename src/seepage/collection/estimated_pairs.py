@@ -23,7 +23,7 @@ from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
 from seepage.collection.joint import (
     METHODS,
-    join,
+    invert_joint,
     maximum_likelihood,
     never_asked_together,
     pair_columns,
@@ -154,7 +154,7 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
     marginals = tuple(_marginal_counts(pooled, name) for name in domain.names)
     tables = {}
     for a, b in combinations(range(len(domain)), 2):
-        joint = join(pooled, domain[a], domain[b])
+        joint = invert_joint(pooled, domain[a], domain[b])
         if joint is None:
             continue
         if method == "em":

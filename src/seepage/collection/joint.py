@@ -272,7 +272,7 @@ def estimate_joint(
             )
     source = open_reports(plan, reports)
     pooled = pool_reports(plan, source, indices, [row.name, column.name])
-    inverted = join(pooled, row, column)
+    inverted = invert_joint(pooled, row, column)
     if inverted is None:
         raise InputError(
             f"the reports do not determine the joint frequencies of {row.name!r} and "
@@ -303,7 +303,7 @@ def never_asked_together(first: str, second: str) -> InputError:
     )
 
 
-def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint | None:
+def invert_joint(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint | None:
     """Return the unbiased joint estimate, combined over forms; None if no form determines it."""
     estimates = pooled.estimates(first.name, second.name)
     if not estimates:

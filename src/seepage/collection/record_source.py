@@ -6,7 +6,7 @@ column may determine each person's form, by its number or by an identifier.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -156,9 +156,9 @@ def open_records(
     >>> [batch.codes[0].tolist() for batch in scan.batches()]
     [[1, 2]]
     """
-    known = [field.name for field in fields(TableOptions) if field.name not in FIXED]
     for name in table:
-        _checks.choice(name, "an option of the table", known)
+        if name in FIXED:
+            raise InputError(f"{name} has no effect: the plan fixes it")
     if isinstance(data, str) and is_dataset_name(data):
         published = dataset(data)
         settings = {name: published.table[name] for name in published.table if name not in FIXED}

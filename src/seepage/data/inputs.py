@@ -6,6 +6,7 @@ path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ RECODING_OPTIONS = ("columns", "drop", "rename", "pool")
 """Table options that also apply to existing pair counts and records."""
 
 ENGINE_OPTIONS = ("engine", "progress")
+DATA_OPTIONS = (*(field.name for field in fields(TableOptions)), *ENGINE_OPTIONS, "sample", "seed")
+"""All options of `as_counted`."""
 
 PARQUET_SIGNATURE = b"PAR1"
 
@@ -144,6 +147,7 @@ def as_counted(
     With a domain `within`, tables are coded in it, and existing counts or records must have it;
     columns that it does not name are ignored.
     """
+    _checks.options(options, DATA_OPTIONS)
     table_options = options if within is None else {**options, "domain": within}
     _checks.progress(options.get("progress"))
     if isinstance(data, (PairCounts, Records)):
@@ -160,7 +164,6 @@ def as_counted(
         elif is_pairs_file(data):
             pairs = PairCounts.load(data)
         else:
-            check_holds_records(data)
             return _read(data, records, **table_options)
         _allow_only((*RECODING_OPTIONS, "progress"), options, f"{data} is counted already")
         return _within(_recoded(pairs, options), within)
@@ -246,9 +249,7 @@ def _recoded(counted: PairCounts | Records, options: Mapping[str, Any]) -> PairC
 
 
 def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:
-    """Raise an InputError for options that do not exist, or that have no effect."""
-    others = (*ENGINE_OPTIONS, "sample", "seed")
-    TableOptions.from_keywords(**{name: None for name in options if name not in others})
+    """Raise an InputError for options that have no effect."""
     for name, value in options.items():
         given = value is not None and (name, value) != ("engine", "auto")
         if given and name not in allowed:
@@ -257,36 +258,16 @@ def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) ->
 
 def is_pairs_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a file of pair counts, by its Parquet metadata."""
-    return FILE_KEY in _metadata_keys(Path(path))
-
-
-def _metadata_keys(file: Path) -> list[bytes]:
-    """Return the metadata keys of a Parquet file that begin with `seepage`; none of other files."""
     from pyarrow import ArrowException
     from pyarrow.parquet import read_schema
 
+    file = Path(path)
     try:
         if not file.is_file():
-            return []
+            return False
         with file.open("rb") as stream:
             if stream.read(len(PARQUET_SIGNATURE)) != PARQUET_SIGNATURE:
-                return []
-        return [key for key in read_schema(file).metadata or () if key.startswith(b"seepage")]
+                return False
+        return FILE_KEY in (read_schema(file).metadata or {})
     except (OSError, ValueError, ArrowException):
-        return []
-
-
-def check_holds_records(data: str | os.PathLike[str]) -> None:
-    """Raise an InputError if files hold reports or counts of seepage.
-
-    Perturbed values read as records would understate every leakage.
-    """
-    from seepage.data.table.sources import find_files
-
-    files = [Path(data)] if Path(data).is_file() else find_files(data)[1]
-    for file in files:
-        if _metadata_keys(file):
-            raise InputError(
-                f"{file} must hold records, got reports or counts that seepage wrote; "
-                "reports are read together with their plan"
-            )
+        return False

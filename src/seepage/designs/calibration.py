@@ -10,7 +10,7 @@ from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage._results import Progress, Result, short_list
 from seepage.data.domain import for_each
-from seepage.data.inputs import as_counted
+from seepage.data.inputs import DATA_OPTIONS, as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.attribute_budgets import budgets_for_each, weighted_variance
@@ -216,6 +216,7 @@ def find_budgets(
     _checks.choice(budgets, "budgets", ("equal", "per-attribute"))
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     _checks.flag(audit, "audit")
+    _checks.options(options, [*DATA_OPTIONS, *TOTAL_OPTIONS])
     settings = {name: value for name, value in options.items() if name in TOTAL_OPTIONS}
     table_options = {name: value for name, value in options.items() if name not in TOTAL_OPTIONS}
     counted = as_counted(data, **table_options)
@@ -382,7 +383,7 @@ def _refutations(
     problem: Problem, epsilons: Floats, targets: Sequence[int], progress: Progress | None = None
 ) -> dict[int, JointWitness]:
     """Return the witnesses above the limit of their target, by index of the target."""
-    released = releases(problem.domain, epsilons, problem.mechanisms)
+    released = releases(problem.domain, epsilons, problem.release_names)
     columns = likelihood_columns(problem.domain, released, "report")
     witnesses, seed = dict[int, JointWitness](), int(problem.options.get("seed") or 0)
     assert isinstance(problem.data, Records)

@@ -113,7 +113,7 @@ class DesignRun:
         self.singles: list[FittedForm] = []
         self.ended = "no better form"
 
-    def on(self, certifier: Certifier) -> "DesignRun":
+    def with_certifier(self, certifier: Certifier) -> "DesignRun":
         """Return another search with the same timer, for other constraints or records."""
         return DesignRun(certifier, self.timer, self.largest, "grr", self.progress)
 
@@ -299,8 +299,8 @@ class DesignRun:
         for attribute in problem.domain:
             if attribute.size == 1:
                 yield f"{attribute.name!r} has one value: nothing to ask"
-        unasked = problem.collected & (problem.weights[: len(problem.domain)] == 0)
-        for j in np.flatnonzero(unasked).tolist():
+        of_no_weight = problem.collected & (problem.weights[: len(problem.domain)] == 0)
+        for j in np.flatnonzero(of_no_weight).tolist():
             yield f"{problem.domain.names[j]!r} has weight 0: asked only where that costs nothing"
         if self.ended != "no better form":
             yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"
@@ -363,7 +363,7 @@ def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
         precisions=Precisions(scaled, run.problem.precisions.joint),
         max_cells=MAX_POPULATION_CELLS,
     )
-    inner = run.on(PopulationCertifier(problem, scaled, confidence))
+    inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
     shaper = FormShaper(problem, fifth, timer, how, confidence)
     try:
         timer.seconds = seconds * POPULATION_SEARCH_END

@@ -78,8 +78,8 @@ class Problem:
         return np.where(self.collected, budgets, 0.0)
 
     @cached_property
-    def mechanisms(self) -> dict[str, Any]:
-        """The release of each attribute by name, as `leakage_matrix` takes it."""
+    def release_names(self) -> dict[str, Any]:
+        """Names of mechanisms by attribute, "public" included: an argument of `leakage_matrix`."""
         releases = [PUBLIC if p else m for p, m in zip(self.public, self.mechanism, strict=True)]
         return dict(zip(self.domain.names, releases, strict=True))
 
@@ -90,7 +90,7 @@ class Problem:
 
     def matrix(self, epsilons: Floats) -> LeakageMatrix:
         """Return the leakage matrix at some budgets."""
-        return leakage_matrix(self.pairs, epsilons, mechanism=self.mechanisms)
+        return leakage_matrix(self.pairs, epsilons, mechanism=self.release_names)
 
     def independent(self, epsilons: Floats) -> Floats:
         """Return the sum of leakages about each attribute: one leakage matrix, milliseconds."""
@@ -259,7 +259,7 @@ def totals_at(problem: Problem, epsilons: Floats, **overrides: Any) -> TotalLeak
     """Return every attribute's total at some budgets; keywords override the problem's options."""
     options = {"guarantee": problem.guarantee, **problem.options, **overrides}
     budgets = dict(zip(problem.domain.names, epsilons.tolist(), strict=True))
-    return total_leakage(problem.data, budgets, mechanism=problem.mechanisms, **options)
+    return total_leakage(problem.data, budgets, mechanism=problem.release_names, **options)
 
 
 def equal_budgets(problem: Problem) -> Floats:

@@ -3,8 +3,7 @@
 At ratio H the score of input u is G[x, u] - H G[x', u]; the best S of a pair holds the inputs of
 positive score, or those of the `size` largest scores where the size of S is given.  The pair with
 the largest gain, the sum of its scores over S, gives the next H, until no pair can raise it; see
-`likely_sets`.  Scores and gains of stacks are divided by sqrt(H), and those of single channels by
-H / e^690 where H is larger than that, so that they cannot overflow.
+`likely_sets`.  Scores and gains are scaled where they could overflow.
 """
 
 import math
@@ -214,9 +213,9 @@ def dinkelbach_rows(
         x = x.repeat(len(others), axis=1)
     while True:
         height = max(value, trial)
-        above, below = x, others * math.exp(min(height, LARGE_EPSILON))
-        if height > LARGE_EPSILON:
-            above = x * math.exp(max(LARGE_EPSILON - height, -LARGE_EPSILON))
+        excess = max(0.0, height - LARGE_EPSILON)
+        above = x * math.exp(-min(excess, LARGE_EPSILON)) if excess else x
+        below = others * math.exp(height - excess)
         if scratch is None:
             criterion = _ratios(best_sets(above - below, size), x, others, epsilon)
         else:
@@ -257,8 +256,7 @@ def _hidden(value: Any, epsilon: Any, size: int | None) -> Any:
 def _can_raise(gain: float, epsilon: float, value: float) -> bool:
     """Return whether lambda E(H) > H - 1 for a pair with this gain E(H), H = exp(value) [theory].
 
-    Always true where exp(epsilon) nears overflow.  If false, no pair of smaller gain exceeds H by
-    more than `_hidden`.
+    Always true above `LARGE_EPSILON`.  If false, no pair of smaller gain exceeds H by `_hidden`.
     """
     if epsilon > LARGE_EPSILON:
         return True

@@ -17,7 +17,7 @@ MAX_ROOMY, MAX_NARROW = 8, 24
 """Maximum number of forms for cells with budget and mechanism, and with the budget; else shades."""
 
 
-def share_of(form: Form) -> float:
+def form_share(form: Form) -> float:
     """Return the share of people who get a form."""
     return form.chance / CERTAIN
 
@@ -114,16 +114,16 @@ def _swatch(kind: str, sign: str = " ") -> Markup:
 
 
 def _head(plan: Plan) -> Markup:
-    largest = max(share_of(form) for form in plan.forms)
+    largest = max(form_share(form) for form in plan.forms)
     is_single, is_roomy = len(plan.forms) == 1, len(plan.forms) <= MAX_ROOMY
     cells = [
         element(
             "th",
-            "" if is_single else _vertical_bar(share_of(form) / largest),
+            "" if is_single else _vertical_bar(form_share(form) / largest),
             element("span", f"Form {n}" if is_roomy else str(n), class_="number"),
-            element("span", percent(share_of(form)), class_="share"),
+            element("span", percent(form_share(form)), class_="share"),
             scope="col",
-            title=f"Form {n}: {percent(share_of(form))} of people",
+            title=f"Form {n}: {percent(form_share(form))} of people",
         )
         for n, form in enumerate(plan.forms, 1)
     ]
@@ -199,7 +199,7 @@ def _sentence(form: Form) -> Markup:
     channel = "" if form.is_product else " as one report for all answers together"
     record = nats(float(form.record))
     return joined(
-        f"{percent(share_of(form))} of people: ",
+        f"{percent(form_share(form))} of people: ",
         listed,
         f"{channel}; up to {record} nats about the whole record; totals rest on {form.guarantee}.",
     )

@@ -174,7 +174,7 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     if intact:
         return plan
     if not unchecked:
-        hint = f"certify it again with `seepage calibrate --check {file} DATA`"
+        hint = "certify it again with `Plan.load(path, unchecked=True).certify(data)`"
         if plan.scope == "population":
             hint = "limits for the population cannot be checked again: design the plan anew"
         raise InputError(f"{file} was edited: its content does not match its digest; {hint}")

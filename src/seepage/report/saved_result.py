@@ -22,7 +22,7 @@ from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsCompari
 from seepage.totals.experienced import read_experience
 from seepage.totals.result import Kind
 
-HINT = "write it with `seepage analyse DATA --format json --output result.json`"
+HINT = "write it with `Analysis.save`"
 
 AtLeast0: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]

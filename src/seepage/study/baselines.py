@@ -171,7 +171,8 @@ def analyser(name: str, parameter: str = "analyser") -> Analyser:
     if mechanism in MECHANISMS and view in ("", "report", "inferred"):
         return Leakages(name, mechanism, "inferred" if view == "inferred" else "report")
     options = [*ANALYSERS, "grf THRESHOLD", *MECHANISMS]
-    raise InputError(f"{parameter} must be one of {', '.join(options)}, got {name!r}")
+    known = f"{parameter} must be one of {', '.join(options)}, got {name!r}"
+    raise InputError(known + ANALYSERS.unusable + MECHANISMS.unusable)
 
 
 def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:

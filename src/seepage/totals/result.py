@@ -35,6 +35,9 @@ GUARANTEES: dict[str, Kind] = {
 SCOPES = ("table", "population")
 """The joint distribution that totals hold for: the table's own, or that it was drawn from."""
 
+NEEDS_RECORDS = "needs records"
+"""Words of the reason why pair counts do not suffice for a guarantee; the verdict checks for it."""
+
 
 class GuaranteeError(InputError):
     """A guarantee cannot be computed: records, memory, a mechanism or a structure is missing."""

@@ -11,7 +11,7 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Progress, begin_stage
 from seepage.data.domain import sample_caution
-from seepage.data.inputs import as_counted, as_pairs
+from seepage.data.inputs import DATA_OPTIONS, as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import InputError
@@ -31,6 +31,7 @@ from seepage.totals.population_totals import exact_population_totals, population
 from seepage.totals.result import (
     GUARANTEES,
     KINDS,
+    NEEDS_RECORDS,
     SCOPES,
     GuaranteeError,
     TotalLeakage,
@@ -72,7 +73,9 @@ class TotalSettings:
     @classmethod
     def split(cls, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the options that are fields of this class, and the other options."""
-        given = {field.name: options[field.name] for field in fields(cls) if field.name in options}
+        names = [field.name for field in fields(cls)]
+        _checks.options(options, [*DATA_OPTIONS, *names])
+        given = {name: options[name] for name in names if name in options}
         return given, {name: value for name, value in options.items() if name not in given}
 
 
@@ -292,7 +295,7 @@ def compute_total(
         )
     if isinstance(data, PairCounts) and guarantee not in FROM_PAIRS:
         raise GuaranteeError(
-            f"guarantee {guarantee!r} needs records, and pair counts do not tell how sources act "
+            f"guarantee {guarantee!r} {NEEDS_RECORDS}, and pair counts do not tell how sources act "
             "together; give the table itself, or use 'independent' or 'worst'"
         )
     population = settings.scope == "population" and guarantee != "worst"

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -152,8 +153,24 @@ def test_options_that_do_not_exist_are_named(people, count):
         count(people, bin=4)
 
 
-def test_reports_are_no_records(people, tmp_path):
-    table = pa.table({"a": ["x"]}).replace_schema_metadata({b"seepage.plan": b"1"})
-    pq.write_table(table, tmp_path / "reports.parquet")
+@pytest.mark.parametrize("count", [sp.count_pairs, sp.Records.from_data])
+def test_reports_and_counts_are_no_records(people, tmp_path, count):
+    people = people[["sex", "children"]]
+    plan = sp.calibrate(people, 1.0, mechanism="grr", scope="table")
+    reports = plan.perturb(people)
+    pq.write_table(reports, tmp_path / "reports.parquet")
+    feather.write_feather(reports, tmp_path / "reports.feather")
+    sp.count_pairs(people).save(tmp_path / "people.pairs")
+    for data in (
+        reports,
+        reports.replace_schema_metadata(None),
+        reports.to_batches()[0],
+        tmp_path / "reports.parquet",
+        [str(tmp_path / "reports.parquet")],
+        f"{tmp_path}/*.feather",
+        [tmp_path / "people.pairs"],
+    ):
+        with pytest.raises(InputError, match="must hold records, got reports or counts"):
+            count(data)
     with pytest.raises(InputError, match="must hold records, got reports or counts"):
-        sp.count_pairs(tmp_path / "reports.parquet")
+        plan.perturb(reports)

@@ -18,7 +18,7 @@ from seepage.data.spark.shards import (
     PartitionSource,
     RowGroupSource,
     Shard,
-    pack,
+    pack_frame,
     plan_lanes,
 )
 from seepage.data.table.sources import Source
@@ -96,7 +96,7 @@ class Input:
         """Return a DataFrame with one row per task: the shard's number and its pickled result."""
         if self.frame is not None and self.layout is not None:
             task = _partition_task(work, self.names, self.layout)
-            return _mapped(pack(self.frame, self.layout), task)
+            return _mapped(pack_frame(self.frame, self.layout), task)
         count = len(self.shards)
         numbers = self.session.range(0, count, 1, count)
         return _mapped(numbers, _shard_task(work, self.shards, self.names))

@@ -89,7 +89,7 @@ def plan_lanes(frame: "DataFrame", columns: Sequence[str], plain: Sequence[str] 
     return layout
 
 
-def pack(frame: "DataFrame", layout: LaneLayout) -> "DataFrame":
+def pack_frame(frame: "DataFrame", layout: LaneLayout) -> "DataFrame":
     """Return a DataFrame of the words `w0`, `w1`, ..., and of the columns that are not packed.
 
     Columns are referred to by index, since Spark does not distinguish `A` from `a`; and in SQL,

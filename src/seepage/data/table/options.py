@@ -128,10 +128,7 @@ class TableOptions:
         Traceback (most recent call last):
         seepage.errors.InputError: there is no option 'bin'; did you mean 'bins'?
         """
-        known = [field.name for field in fields(cls)]
-        for name in keywords:
-            if name not in known:
-                raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
+        _checks.options(keywords, [field.name for field in fields(cls)])
         return cls(**{name: value for name, value in keywords.items() if value is not None})
 
     def _check_text_format(self) -> None:

@@ -224,6 +224,7 @@ class ColumnarSource:
         for file in self._files:
             with read_errors(file, self._kind):
                 schema = self._fragment(file).physical_schema
+                _check_holds_records(schema, str(file))
                 schemas.append(schema)
                 columns.append(dict(zip(schema.names, map(str, schema.types), strict=True)))
             check_same_columns(file, columns[-1], self._files[0], columns[0])
@@ -247,10 +248,22 @@ def check_same_columns(
             )
 
 
+def _check_holds_records(schema: pa.Schema, what: str) -> None:
+    """Raise a TableError for reports or counts: as records they would understate every leakage."""
+    keys = [*(schema.metadata or ()), *(key for field in schema for key in field.metadata or ())]
+    if any(key.startswith(b"seepage") for key in keys):
+        raise TableError(
+            f"{what} must hold records, got reports or counts that seepage wrote; reports are read "
+            "together with their plan"
+        )
+
+
 def open_frame(data: Any) -> "FrameSource":
     """Return the source of a frame; anything else raises a TableError."""
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        _check_holds_records(data.schema, "the table")
     try:
         frame = nw.from_native(data)
         if isinstance(frame, nw.LazyFrame):

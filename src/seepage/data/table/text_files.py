@@ -182,7 +182,7 @@ class TextSource:
                 size *= 2
             if file.is_fifo():
                 closing.pop_all()
-                self._pipes[file] = join(start, stream)
+                self._pipes[file] = prepend(start, stream)
             return layout
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -279,7 +279,7 @@ def open_text(file: Path, encoding: str = "utf-8") -> pa.NativeFile:
     opened = file.open("rb")
     first = opened.read(len(GZIP_SIGNATURE))
     if file.is_fifo():
-        source: Any = join(first, opened)
+        source: Any = prepend(first, opened)
     else:
         opened.close()
         source = str(file)
@@ -288,7 +288,7 @@ def open_text(file: Path, encoding: str = "utf-8") -> pa.NativeFile:
     return pa.transcoding_input_stream(stream, encoding, "utf-8")
 
 
-def join(start: bytes, stream: io.BufferedReader) -> io.BufferedReader:
+def prepend(start: bytes, stream: io.BufferedReader) -> io.BufferedReader:
     """Return a stream of the bytes `start`, already read, followed by the rest of `stream`."""
     rest = iter(lambda: stream.read1(CHUNK), b"")
     return io.BufferedReader(_Chunks(chain([start], rest), stream), CHUNK)

@@ -16,7 +16,7 @@ entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 @entry
-def pack(columns, order, words, bits, width):
+def make_bitmaps(columns, order, words, bits, width):
     """Return bitmaps, words x values: row order[i] is bit bits[i] of word words[i]."""
     bitmaps = np.zeros((words[-1] + 1, width), np.uint64)
     for i in range(len(order)):

@@ -361,6 +361,6 @@ class FormProblem:
         return float(self.row(form) @ prices)
 
 
-def join(form: Iterable[int], item: Iterable[int]) -> Indices:
+def with_item(form: Iterable[int], item: Iterable[int]) -> Indices:
     """Return the union of a form and an item, ascending."""
     return tuple(sorted({*form, *item}))

@@ -22,7 +22,7 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Progress
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution
-from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, join
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, with_item
 from seepage.errors import InputError
 
 CertifyForm = Callable[[FittedForm, Floats | None], FittedForm]
@@ -165,7 +165,7 @@ class FormSearch:
         for item in self.problem.items:
             if item[0] in form.attributes:
                 continue
-            joined = join(form.attributes, item)
+            joined = with_item(form.attributes, item)
             useless = self.fitted.get(joined, form) is None
             if useless or not self._is_small(joined) or not self.problem.is_allowed(joined):
                 continue
@@ -197,7 +197,7 @@ class FormSearch:
         self, form: FittedForm, item: Indices, bound: float, gain: float, prices: Floats
     ) -> FittedForm | None:
         """Return form + item; None if the budget that its gain would need exceeds a limit."""
-        joined = join(form.attributes, item)
+        joined = with_item(form.attributes, item)
         if joined in self.fitted:
             return self.fitted[joined]
         problem = self.problem

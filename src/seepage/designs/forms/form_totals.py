@@ -169,7 +169,7 @@ class FormCounter:
 
         Words x values, the cell and the weight of each word, and the number of cells.
         """
-        from seepage.designs.forms.compiled_forms import pack
+        from seepage.designs.forms.compiled_forms import make_bitmaps
 
         cell, count = self._cells(stem)
         rows, bits, columns = self._rows
@@ -181,7 +181,7 @@ class FormCounter:
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
         ranks = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
         is_first = ranks % WORD == 0
-        bitmaps = pack(columns, order, np.cumsum(is_first) - 1, ranks % WORD, self.width)
+        bitmaps = make_bitmaps(columns, order, np.cumsum(is_first) - 1, ranks % WORD, self.width)
         cells, weight_bits = np.divmod(keys[is_first], spread)
         return bitmaps, cells, 1 << weight_bits, count
 

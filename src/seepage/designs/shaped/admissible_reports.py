@@ -242,7 +242,7 @@ NEUTRAL_MIXTURES = (0.0, *(10.0**exponent for exponent in range(-9, 0)), 1.0)
 """Shares of the neutral report mixed into each report, tried in order until all limits hold."""
 
 
-def integer_thresholds(reports: Floats, shares: Floats, limits: Sequence[RatioLimit]) -> Thresholds:
+def mixture_thresholds(reports: Floats, shares: Floats, limits: Sequence[RatioLimit]) -> Thresholds:
     """Return integer thresholds out of 2^64 near a mixture of reports, within every limit exactly.
 
     Parameters

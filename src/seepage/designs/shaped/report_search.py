@@ -306,7 +306,7 @@ def _fewest_reports(
     corrected = _corrected(coordinates, span, shares)
     if (
         corrected is None
-    ):  # sum theta w <= 1: the neutral report of `integer_thresholds` adds the rest
+    ):  # sum theta w <= 1: the neutral report of `mixture_thresholds` adds the rest
         corrected = shares / (shares @ pool).max()
     return pool, corrected
 

@@ -18,7 +18,7 @@ from seepage.designs.shaped.admissible_reports import (
     AdmissibleReports,
     RatioLimit,
     answer_limits,
-    integer_thresholds,
+    mixture_thresholds,
 )
 from seepage.designs.shaped.report_search import STARTS, search_reports
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism, table_rows
@@ -176,7 +176,7 @@ def shape_form(
         )
     bound = mixture.lower_bound - offset
     return ShapedMechanism(
-        integer_thresholds(mixture.reports, mixture.shares, all_limits),
+        mixture_thresholds(mixture.reports, mixture.shares, all_limits),
         sources=table.sources,
         sizes=table.sizes,
         counts=table.counts,

@@ -19,7 +19,7 @@ from seepage.designs.shaped.admissible_reports import (
     MAX_LIMIT,
     AdmissibleReports,
     RatioLimit,
-    integer_thresholds,
+    mixture_thresholds,
 )
 from seepage.designs.shaped.shape_form import AnswerCounts, form_table, shape_form
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
@@ -357,7 +357,7 @@ def certified_mechanism(
     reports = (mechanism.channel() / shares).T
     kept, reduction = kept_share(reports, table, limits, level), START_REDUCTION
     while kept > MIN_KEPT:
-        thresholds = integer_thresholds(kept * reports + (1 - kept), shares, data_free)
+        thresholds = mixture_thresholds(kept * reports + (1 - kept), shares, data_free)
         channel = np.asarray(thresholds / CERTAIN, dtype=np.float64)
         leakages = population_leakages(channel, table, level)
         if all(leakages[name] <= limit for name, limit in limits.items()):
