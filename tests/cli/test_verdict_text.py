@@ -41,10 +41,12 @@ def test_limits_without_a_page_say_who_is_within_over_and_not_certifiable(copies
 
 
 def test_the_next_step_names_options(copies):
-    bound = run("analyse", copies, "--columns", "a,b,c", "--limit", 2.5, "--totals", "worst")
+    bound = run("analyse", copies, "--columns", "a,b,c", "--limit", 2.5, "--guarantee", "worst")
     assert "(mechanism=" not in bound.stdout
-    assert "and name the mechanism (--mechanism grr)." in bound.stdout
-    last = run("analyse", copies, *COLUMNS, "--limit", 2.5, "--totals", "sampled", "--reports", 20)
+    assert "(--guarantee all) and name the mechanism (--mechanism grr)." in bound.stdout
+    last = run(
+        "analyse", copies, *COLUMNS, "--limit", 2.5, "--guarantee", "sampled", "--reports", 20
+    )
     assert "certified to keep the limit: `seepage calibrate`." in last.stdout
 
 
