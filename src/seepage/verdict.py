@@ -64,12 +64,24 @@ class Verdict(Result):
         that may decide limits that are not certifiable ("" if there are none).
     judgements
         One for each attribute, in the order of the table.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> verdict = sp.analyse("adult", 0.1, limit=3.0).verdict
+    >>> verdict["sex"].state, round(verdict["sex"].upper, 6)
+    ('within', 1.5)
     """
 
     decision: str
     basis: str
     settle: str
     judgements: tuple[Judgement, ...]
+
+    def __getitem__(self, name: str) -> Judgement:
+        """Return the judgement of one attribute."""
+        names = [judgement.attribute for judgement in self.judgements]
+        return self.judgements[names.index(_checks.choice(name, "attribute", names))]
 
     def names(self, state: State) -> list[str]:
         """Return the names of the attributes whose limit is in a state."""
