@@ -83,7 +83,7 @@ def _timed(*arguments: Any, **options: Any) -> tuple[ShapedMechanism, float]:
 def _single() -> Iterator[Figure]:
     adult = sp.load_pairs("adult")
     for source, target, limit, rival, gain, most in SINGLE:
-        made, taken = _timed(adult, source, limits={target: limit}, epsilon=EPSILON, scope="table")
+        made, taken = _timed(adult, source, limit={target: limit}, epsilon=EPSILON, scope="table")
         if made.realised()[target] > limit:
             raise AssertionError("a limit is exceeded")
         name, theirs = _scaled(adult, source, target, limit, rival)
@@ -129,7 +129,7 @@ def _single_for_people() -> Iterator[Figure]:
     adult = sp.dataset("adult")
     records = sp.Records.from_data(adult.read(), **adult.table)
     for source in PEOPLE:
-        made, taken = _timed(records, source, limits={"sex": 0.25}, epsilon=EPSILON)
+        made, taken = _timed(records, source, limit={"sex": 0.25}, epsilon=EPSILON)
         theirs = _certified_grr(records, source, "sex", 0.25)
         what = f"n x variance, {source} about sex at 0.25, for the population at 0.95"
         yield Figure(
@@ -177,7 +177,7 @@ def _forms(
     records = _faces()
     for names, answer, record, _, most in forms:
         for rule, target in (("answer", answer), ("record", record)):
-            made, taken = _timed(records, names, limits=LIMIT, rule=rule, scope="table")
+            made, taken = _timed(records, names, limit=LIMIT, rule=rule, scope="table")
             if any(realised > limit for limit, realised in made.promises.values()):
                 raise AssertionError("a limit is exceeded")
             yield _share(f"rule {rule!r}", records, made, target)
@@ -201,7 +201,7 @@ def _forms_for_people() -> Iterator[Figure]:
     records = _faces()
     for names, _, _, target, _ in FORMS:
         if target is not None:
-            made, taken = _timed(records, names, limits=LIMIT)
+            made, taken = _timed(records, names, limit=LIMIT)
             yield _share(f"for the population at 0.95, {seconds(taken)}", records, made, target)
 
 

@@ -104,7 +104,7 @@ def designs(rng: random.Random, _: Path) -> None:
     if rng.random() < 0.3:
         source = rng.randrange(len(names))
         with contextlib.suppress(sp.SeepageError):
-            made = sp.shape(records, names[source], limits=limit, scope="table")
+            made = sp.shape(records, names[source], limit=limit, scope="table")
             told = [[[Fraction(int(c), 1 << 64) for c in row] for row in made.thresholds.tolist()]]
             for k, name in enumerate(names):
                 ratio = largest_ratio(rows, weights, k, [source], told)

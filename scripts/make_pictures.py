@@ -41,7 +41,7 @@ def mechanisms(pairs: sp.PairCounts) -> Any:
 
 def shaped(pairs: sp.PairCounts) -> Any:
     """Return the reports of a shaped mechanism for occupation with little leakage about sex."""
-    made = sp.shape(pairs, "occupation", limits={"sex": 0.25}, epsilon=3.0, scope="table")
+    made = sp.shape(pairs, "occupation", limit={"sex": 0.25}, epsilon=3.0, scope="table")
     return made.chart()
 
 

@@ -131,7 +131,7 @@ def examples() -> dict[str, Any]:
             sp.Gaussian(2, 1.0, 0.1),
         ),
         *(sp.mechanism(name, 2, 1.0) for name in ("rappor", "oue", "blh", "olh", "she", "ss")),
-        sp.shape(people(), ["sex", "smoker"], limits=2.0),
+        sp.shape(people(), ["sex", "smoker"], limit=2.0),
     ]
     return {type(example).__name__: example for example in found}
 
@@ -148,7 +148,6 @@ def _arguments() -> dict[str, Any]:
         "epsilon": 1.0,
         "epsilons": [1.0],
         "limit": 2.0,
-        "limits": 2.0,
         "sources": "sex",
         "leakage": 0.1,
         "k": 2,

@@ -26,11 +26,11 @@ def _same(first, second):
     "options",
     [
         {},
-        {"mechanism": "grr", "guarantees": "all", "limit": 2.0},
+        {"mechanism": "grr", "guarantee": "all", "limit": 2.0},
         {"mechanism": {"a": "grr", "b": None, "c": "oue"}, "view": "inferred"},
-        {"mechanism": "gauss", "delta": 1e-6, "guarantees": "worst"},
+        {"mechanism": "gauss", "delta": 1e-6, "guarantee": "worst"},
         {"min_count": 3.0, "prior": 0.5, "limit": [1.0, None, 2.0]},
-        {"guarantees": "exact", "sample": 50},
+        {"guarantee": "exact", "sample": 50},
     ],
 )
 def test_a_saved_analysis_is_loaded_whole(tmp_path, options):
@@ -98,11 +98,11 @@ def test_any_data_gives_the_same_analysis(tmp_path):
 
 
 def test_records_are_used_where_a_guarantee_needs_them():
-    found = sp.analyse(PEOPLE, 1.0, mechanism="grr", guarantees="all")
+    found = sp.analyse(PEOPLE, 1.0, mechanism="grr", guarantee="all")
     assert found.totals["exact"].kind == "certified"
     assert found.totals.refused == {}
     assert found.totals.refuted["independent"] == ("a", "b", "c")
-    counted = sp.analyse(sp.count_pairs(PEOPLE), 1.0, guarantees=["exact", "worst"])
+    counted = sp.analyse(sp.count_pairs(PEOPLE), 1.0, guarantee=["exact", "worst"])
     assert "needs records" in counted.totals.refused["exact"]
 
 
@@ -124,7 +124,7 @@ def test_it_is_a_result_with_one_row_for_each_ordered_pair():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"guarantees": "exactly"}, "did you mean 'exact'"),
+        ({"guarantee": "exactly"}, "did you mean 'exact'"),
         ({"limit": float("nan")}, "limit must be"),
         ({"limit": [1.0]}, "one for each of the 3 attributes"),
         ({"view": "reports"}, "did you mean 'report'"),
@@ -141,7 +141,7 @@ def test_bad_arguments_raise(options, message):
 
 
 def test_numbers_are_those_of_the_functions_it_calls():
-    found = sp.analyse(PEOPLE, 1.0, mechanism="grr", guarantees=["exact", "independent"])
+    found = sp.analyse(PEOPLE, 1.0, mechanism="grr", guarantee=["exact", "independent"])
     assert np.array_equal(
         found.matrix.values,
         sp.leakage_matrix(sp.count_pairs(PEOPLE), 1.0, mechanism="grr").values,
@@ -156,15 +156,15 @@ def test_progress_is_called_for_reading_and_for_totals(guarantees):
     seen = []
     told = {"mechanism": "grr", "progress": lambda *n: seen.append(n)}
     for data in (PEOPLE, sp.count_pairs(PEOPLE)):
-        sp.analyse(data, guarantees=guarantees, **told)
-    sp.analyse("adult", guarantees=guarantees, columns=["sex", "race", "income"], **told)
+        sp.analyse(data, guarantee=guarantees, **told)
+    sp.analyse("adult", guarantee=guarantees, columns=["sex", "race", "income"], **told)
     assert (100, 100) in seen
 
 
 def test_an_analysis_of_robust_bounds(tmp_path):
     columns = ["sex", "race", "income"]
     plain = sp.analyse("adult", 1.0, columns=columns)
-    found = sp.analyse("adult", 1.0, columns=columns, radius=0.05, guarantees="all")
+    found = sp.analyse("adult", 1.0, columns=columns, radius=0.05, guarantee="all")
     assert (found.matrix.values > plain.matrix.values)[~np.eye(3, dtype=bool)].all()
     assert {total.guarantee for total in found.totals.totals} == {"worst", "independent"}
     assert "robust bounds of radius 0.05" in found.totals.refused["exact"]

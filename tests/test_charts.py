@@ -62,7 +62,7 @@ def test_the_curve_has_its_saturation(pairs):
 
 def test_totals_are_drawn_by_kind_and_refuted_ones_marked(survey):
     found = sp.compare_totals(
-        survey, 1.0, mechanism="grr", guarantees=["exact", "worst", "independent", "witness"]
+        survey, 1.0, mechanism="grr", guarantee=["exact", "worst", "independent", "witness"]
     )
     chart = found.chart("a survey")
     rows = [row for row in _rows(chart) if "kind" in row]
@@ -104,7 +104,7 @@ def test_a_matrix_without_leakage_has_a_scale(tmp_path):
     counted = sp.count_pairs(table)
     for chart in (
         sp.leakage_curve(counted.channel("a", "b"), [0.0, 1.0]).chart(),
-        sp.compare_totals(counted, 1.0, mechanism="grr", guarantees=["worst"]).chart(),
+        sp.compare_totals(counted, 1.0, mechanism="grr", guarantee=["worst"]).chart(),
     ):
         assert {"0.0", "1.0"} <= set(_words(chart, tmp_path))
     assert '"log"' not in sp.benchmark_mechanisms(counted, [1.0]).chart().to_json()

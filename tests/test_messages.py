@@ -41,7 +41,7 @@ def test_no_string_of_the_library_names_an_option_of_a_command():
         for line, text in texts
         if option.search(text)
     ] == []
-    assert option.search("compute totals (--totals all)")  # and the pattern finds options
+    assert option.search("compute totals (--guarantee all)")  # and the pattern finds options
 
 
 def test_no_string_of_the_library_names_a_command():

@@ -28,7 +28,7 @@ COPIES = sp.Records(domain_of([2, 2, 2]), [[0, 0, 0], [1, 1, 1]], [600, 400])
 
 def verdict_of(people, guarantees, limit, epsilon=1.0, **more):
     return sp.analyse(
-        people, epsilon, mechanism="grr", guarantees=guarantees, limit=limit, people=0, **more
+        people, epsilon, mechanism="grr", guarantee=guarantees, limit=limit, people=0, **more
     ).verdict
 
 
@@ -56,14 +56,14 @@ def test_an_upper_bound_above_a_limit_proves_nothing():
         assert found.names("exceeded") == found.names("within") == []
         assert "no limit is proven exceeded" in found.decision
         assert "To settle it, compute totals that look at records" in found.settle
-    counted = sp.analyse(COPIES.pairs(), 1.0, guarantees=["exact", "worst"], limit=2.5)
+    counted = sp.analyse(COPIES.pairs(), 1.0, guarantee=["exact", "worst"], limit=2.5)
     assert "analyse the table itself" in counted.verdict.settle
 
 
 def test_the_next_step_names_python_parameters():
     def next_step(mechanism, guarantee):
-        settings = {"guarantees": guarantee, "people": 0}
-        return sp.analyse(COPIES, 1.0, mechanism=mechanism, **settings).verdict.settle
+        found = sp.analyse(COPIES, 1.0, mechanism=mechanism, guarantee=guarantee, people=0)
+        return found.verdict.settle
 
     assert next_step(None, ["worst"]) == (
         "To settle it, compute totals that look at records (guarantee='all') "
@@ -96,7 +96,7 @@ def test_states_are_true_of_the_table(seed):
     sizes = generator.integers(2, 4, 3).tolist()
     people = sp.Records.from_joint(domain_of(sizes), generator.integers(0, 40, sizes))
     names = ["exact", "merged", "worst", "independent", "witness"]
-    every = sp.compare_totals(people, 0.9, mechanism="grr", guarantees=names, seed=seed)
+    every = sp.compare_totals(people, 0.9, mechanism="grr", guarantee=names, seed=seed)
     truth, states = every["exact"].values, set()
     for size in (1, 2, 3):
         for chosen in itertools.combinations(names, size):
@@ -143,7 +143,7 @@ def test_numbers_in_sentences_are_rounded_to_the_safe_side():
 
 
 def test_the_verdict_is_saved_and_a_result():
-    found = sp.analyse(COPIES, 1.0, mechanism="grr", guarantees=["exact"], limit=2.0, people=0)
+    found = sp.analyse(COPIES, 1.0, mechanism="grr", guarantee=["exact"], limit=2.0, people=0)
     saved = found.to_dict()["verdict"]
     assert saved["decision"] == found.verdict.decision
     assert saved["attributes"][0]["state"] == "exceeded"

@@ -25,7 +25,7 @@ def plan():
 
 
 def result():
-    return sp.analyse(PAIRS, 1.0, guarantees="worst")
+    return sp.analyse(PAIRS, 1.0, guarantee="worst")
 
 
 WRITERS = {

@@ -221,6 +221,14 @@ def choice(value: Any, name: str, options: Iterable[str]) -> str:
     return str(value)
 
 
+def choices(value: Any, name: str, options: Iterable[str]) -> list[str]:
+    """Return one of the options or several as a list; all of them for `"all"`."""
+    known = list(options)
+    if isinstance(value, str):
+        return known if value == "all" else [choice(value, name, known)]
+    return [choice(item, name, known) for item in items(value, name, "a name or several")]
+
+
 def options(given: Iterable[str], known: Iterable[str]) -> None:
     """Check the names of options; the hint knows the parameters of the function called, too."""
     names = set(known)

@@ -186,7 +186,7 @@ def analyse(
     mechanism: Any = None,
     limit: Any = None,
     view: View = "report",
-    guarantees: str | Iterable[str] = ("independent", "worst"),
+    guarantee: str | Iterable[str] = ("independent", "worst"),
     delta: Any = 0.0,
     min_count: float = 0.0,
     prior: float = 0.0,
@@ -221,10 +221,10 @@ def analyse(
         `Analysis.verdict`.
     view
         `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
-    guarantees
-        Guarantees of the totals, see `total_leakage`; `"all"` for all (`"tree"` only with a
-        `structure`).  Those whose requirements are not met are in `totals.unavailable`, with the
-        reason.
+    guarantee
+        Guarantee of the totals, or several, see `total_leakage`; `"all"` for all (`"tree"` only
+        with a `structure`).  Those whose requirements are not met are in `totals.unavailable`,
+        with the reason.
     min_count, prior
         Smoothing of the channels, see `PairCounts.channel`; off by default.
     radius
@@ -265,7 +265,7 @@ def analyse(
     >>> found.to_arrow().column_names
     ['target', 'source', 'leakage', 'epsilon', 'mechanism', 'view']
     """
-    names = _chosen_guarantees(guarantees, structure)
+    names = _chosen_guarantees(guarantee, structure)
     if name is not None:
         _checks.text(name, "name")
     _checks.text(command, "command")
@@ -302,11 +302,11 @@ def analyse(
     return Analysis(matrix, totals, name, command, limits, experience)
 
 
-def _chosen_guarantees(guarantees: str | Iterable[str], structure: Any) -> list[str]:
-    if isinstance(guarantees, str) and guarantees == "all":
-        return [name for name in GUARANTEES if name != "tree" or structure is not None]
-    names = [guarantees] if isinstance(guarantees, str) else _checks.items(guarantees, "guarantees")
-    return [_checks.choice(name, "guarantee", GUARANTEES) for name in names]
+def _chosen_guarantees(guarantee: str | Iterable[str], structure: Any) -> list[str]:
+    names = _checks.choices(guarantee, "guarantee", GUARANTEES)
+    if isinstance(guarantee, str) and guarantee == "all" and structure is None:
+        names.remove("tree")
+    return names
 
 
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:

@@ -55,11 +55,11 @@ def test_analyse_adult_prints_matrix_leaks_and_totals():
 
 def test_it_runs_as_a_program():
     script = "from seepage.cli import main; main()"
-    command = [sys.executable, "-c", script, "analyse", "adult", "--epsilon"]
-    done = subprocess.run([*command, "1"], capture_output=True, text=True)
+    command = [sys.executable, "-c", script, "analyse", "adult", "--columns", "sex,race"]
+    done = subprocess.run([*command, "--epsilon", "1"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "48,842 records" in done.stdout
-    rejected = subprocess.run([*command, "nan"], capture_output=True, text=True)
+    rejected = subprocess.run([*command, "--epsilon", "nan"], capture_output=True, text=True)
     assert rejected.returncode == 2
     assert rejected.stderr.startswith("seepage: --epsilon must be")
 

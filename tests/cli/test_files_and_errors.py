@@ -154,7 +154,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
             ("analyse", "t.pairs", "--limit", "3", "--format", "csv"),
             "--limit has no effect: CSV has",
         ),
-        (("analyse", "t.csv", "--totals", "sampled", "--seed", "-1"), "-1 is not in the range"),
+        (("analyse", "t.csv", "--guarantee", "sampled", "--seed", "-1"), "-1 is not in the range"),
         (("benchmark", "mechanisms", "t.pairs", "--seed", "-1"), "-1 is not in the range"),
         (("analyse", "t.pairs", "-e", "1,5"), "'1,5' is not a valid float; see `seepage analyse"),
         (("count", "t.csv", "t.pairs", "-o", "new.pairs"), "as a folder or a glob in quotes"),
@@ -242,11 +242,11 @@ def test_a_dataset_keeps_its_own_bins(tmp_path, monkeypatch, options):
     if not sp.dataset("adult").at_hand:
         pytest.skip("the records of Adult are not at hand")
     monkeypatch.chdir(tmp_path)
-    totals = ("--totals", "merged", "--strongest", "0", *options)
+    totals = ("--guarantee", "merged", "--strongest", "0", *options)
     rename = ("--rename", "sex=who", "--format", "json")
     records = run("analyse", "adult", *totals, *rename)
     assert records.returncode == 0, records.stderr
-    counts = run("analyse", "adult", "--totals", "worst", *totals[2:], *rename)
+    counts = run("analyse", "adult", "--guarantee", "worst", *totals[2:], *rename)
     digests = [json.loads(done.stdout)["digest"] for done in (records, counts)]
     assert digests[0] == digests[1]
 
@@ -257,7 +257,7 @@ def test_a_dataset_keeps_its_own_settings(monkeypatch):
     own = {"missing": "drop", "missing_markers": ["?"], "max_values": 5, "bins": 3}
     made = Dataset("madeup", "t", (), lambda: table, "l", "c", "a", table=own)
     monkeypatch.setitem(DATASETS, "madeup", made)
-    command = ("analyse", "madeup", "--totals", "merged", "--strongest", "0", "--columns", "a,b")
+    command = ("analyse", "madeup", "--guarantee", "merged", "--strongest", "0", "--columns", "a,b")
     assert run(*command).stdout.startswith("madeup: 1 records, 2 attributes")
     assert run(*command, "--missing", "category").stdout.startswith("madeup: 3 records")
 

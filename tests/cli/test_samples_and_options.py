@@ -38,7 +38,7 @@ def analyse(folder, *options):
 
 @pytest.mark.parametrize("totals", ["worst", "independent,worst", "exact,witness"])
 def test_the_text_of_a_sample_says_so(folder, totals):
-    text = analyse(folder, "--totals", totals, "-m", "grr").stdout
+    text = analyse(folder, "--guarantee", totals, "-m", "grr").stdout
     assert text.startswith("t.csv: sample of 100 of 5,000 records, 3 attributes\n")
     assert text.count(SAMPLED) == 1
     assert "this table" not in text
@@ -47,21 +47,31 @@ def test_the_text_of_a_sample_says_so(folder, totals):
 
 
 def test_the_text_of_a_whole_table_does_not(folder):
-    text = run("analyse", "t.csv", "--totals", "exact", "-m", "grr", cwd=folder).stdout
+    text = run("analyse", "t.csv", "--guarantee", "exact", "-m", "grr", cwd=folder).stdout
     assert text.startswith("t.csv: 5,000 records, 3 attributes\n")
     assert "in this table" in text
     assert "sample" not in text
 
 
 def test_pair_counts_have_the_totals_that_need_no_records(folder):
-    done = run("analyse", "t.pairs", "--totals", "all", "-m", "grr", cwd=folder)
+    done = run("analyse", "t.pairs", "--guarantee", "all", "-m", "grr", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "worst (certified)" in done.stdout
     assert "guarantee 'exact' needs records" in done.stdout
 
 
+def test_totals_is_a_second_spelling_of_guarantee(folder):
+    def run_with(option, value):
+        return run("analyse", "t.csv", option, value, "--strongest", 0, cwd=folder)
+
+    assert run_with("--totals", "merged").stdout == run_with("--guarantee", "merged").stdout
+    assert run_with("--totals", "exakt").stderr.startswith("seepage: --guarantee must be one of")
+    done = run("analyse", "t.csv", "--totals", "worst", "--plan", "plan.json", cwd=folder)
+    assert "--guarantee has no effect" in done.stderr
+
+
 def test_json_and_csv_of_a_sample_say_so(folder):
-    result = json.loads(analyse(folder, "--totals", "worst", "--format", "json").stdout)
+    result = json.loads(analyse(folder, "--guarantee", "worst", "--format", "json").stdout)
     assert (result["records"], result["population"]) == (100, 5000)
     assert SAMPLED in result["totals"]["worst"]["notes"][0]
     done = analyse(folder, "--format", "csv")
@@ -140,7 +150,7 @@ def test_a_check_uses_the_table_options(folder):
 
 
 def test_settings_of_sampled_totals(folder):
-    options = ["-m", "grr", "--totals", "sampled", "--people", 0]
+    options = ["-m", "grr", "--guarantee", "sampled", "--people", 0]
     options += ["--reports", 2000, "--target-delta", 0.05, "--confidence", 0.9]
     done = run("analyse", "t.csv", *options, cwd=folder)
     assert "(delta 0.05, confidence 0.9)" in done.stdout, done.stderr
@@ -148,8 +158,8 @@ def test_settings_of_sampled_totals(folder):
 
 def test_a_message_names_the_option_that_was_given(folder):
     """--delta is that of the mechanism, --target-delta that of sampled totals."""
-    for command, guarantee in (("analyse", "--totals"), ("calibrate", "--guarantee")):
-        asked = (command, "t.csv", "--limit", 3, guarantee, "sampled")
+    for command in ("analyse", "calibrate"):
+        asked = (command, "t.csv", "--limit", 3, "--guarantee", "sampled")
         done = run(*asked, "-m", "grr", "--target-delta", 5, cwd=folder)
         assert "seepage: --target-delta must be" in done.stderr
         done = run(*asked, "-m", "gauss", cwd=folder)

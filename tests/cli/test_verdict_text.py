@@ -29,7 +29,7 @@ def test_limits_without_a_page_say_who_is_within_over_and_not_certifiable(copies
         (2.5, "exact", "exceeded"),
         (2.5, "worst", "not certifiable"),
     ):
-        done = run("analyse", copies, *COLUMNS, "--limit", limit, "--totals", totals)
+        done = run("analyse", copies, *COLUMNS, "--limit", limit, "--guarantee", totals)
         lines = [line.split() for line in done.stdout.splitlines()]
         for name in ("a", "b", "c"):
             [found] = [line for line in lines if line[:2] == [name, f"{limit:g}"]]
@@ -41,18 +41,22 @@ def test_limits_without_a_page_say_who_is_within_over_and_not_certifiable(copies
 
 
 def test_the_next_step_names_options(copies):
-    bound = run("analyse", copies, "--columns", "a,b,c", "--limit", 2.5, "--totals", "worst")
+    bound = run("analyse", copies, "--columns", "a,b,c", "--limit", 2.5, "--guarantee", "worst")
     assert "(mechanism=" not in bound.stdout
-    assert "and name the mechanism (--mechanism grr)." in bound.stdout
-    last = run("analyse", copies, *COLUMNS, "--limit", 2.5, "--totals", "sampled", "--reports", 20)
+    assert "(--guarantee all) and name the mechanism (--mechanism grr)." in bound.stdout
+    last = run(
+        "analyse", copies, *COLUMNS, "--limit", 2.5, "--guarantee", "sampled", "--reports", 20
+    )
     assert "certified to keep the limit: `seepage calibrate`." in last.stdout
 
 
 def test_people_are_drawn_where_totals_need_records_or_when_asked_for(copies):
     head = "What people experience (1,000 drawn people; no guarantee)"
-    assert head in run("analyse", copies, *COLUMNS, "--totals", "exact").stdout
+    assert head in run("analyse", copies, *COLUMNS, "--guarantee", "exact").stdout
     assert head not in run("analyse", copies, *COLUMNS).stdout
-    assert head not in run("analyse", copies, *COLUMNS, "--totals", "exact", "--people", 0).stdout
+    assert (
+        head not in run("analyse", copies, *COLUMNS, "--guarantee", "exact", "--people", 0).stdout
+    )
     some = run("analyse", copies, *COLUMNS, "--people", 40).stdout
     assert "(40 drawn people" in some
     rejected = run("analyse", "adult", "--columns", "sex", "--people", 10)

@@ -35,11 +35,11 @@ def level(first, second, frequencies):
 
 
 def plain_em(first, second, steps=3000):
-    frequencies = np.full((first.shape[1], second.shape[1]), 1 / (first.shape[1] * second.shape[1]))
+    both = (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
+    frequencies = np.full(both.shape[1], 1 / both.shape[1])
     for _ in range(steps):
-        weights = 1 / np.einsum("iu,uv,iv->i", first, frequencies, second)
-        frequencies = frequencies * np.einsum("i,iu,iv->uv", weights, first, second) / len(first)
-    return frequencies
+        frequencies = frequencies * ((1 / (both @ frequencies)) @ both) / len(first)
+    return frequencies.reshape(first.shape[1], second.shape[1])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -57,6 +57,9 @@ def test_a_seed_repeats_and_the_system_does_not():
     assert first.equals(again)
     assert not first.equals(other)
     assert not PLAN.perturb(table).equals(PLAN.perturb(table))
+    assert first.equals(PLAN.perturb(table, seed=np.random.default_rng(1)))
+    with pytest.raises(InputError, match="seed must be an integer of at least 0, got -1"):
+        PLAN.perturb(table, seed=-1)
 
 
 def test_at_a_huge_budget_reports_are_the_codes():

@@ -35,7 +35,7 @@ def spark(needs_spark):
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.shuffle.partitions", "1")  # results are merged at once
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.codegen.wholeStage", "false")  # compiling takes longer than small jobs
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")

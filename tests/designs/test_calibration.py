@@ -185,6 +185,11 @@ def test_public_attributes_are_identity_releases(few):
     pairs = few.pairs().select(["age", "coffee", "income"])
     found = find_budgets(pairs, 4.0, guarantee="independent", public=["age"])
     assert found.epsilons[0] == 0
+    assert (found["coffee"], found[2]) == tuple(found.epsilons[1:])
+    with pytest.raises(sp.InputError, match="'age' is public and has no budget"):
+        found["age"]
+    with pytest.raises(sp.DomainError, match="no attribute 'tea'"):
+        found["tea"]
     alone = find_budgets(pairs.select(["coffee", "income"]), 4.0, guarantee="independent")
     assert found.epsilons[2] < alone.epsilons[1]
     with pytest.raises(sp.InputError, match="no budget fits"):
@@ -199,7 +204,7 @@ def test_attributes_to_drop_if_the_minimum_budget_exceeds_the_limit(few):
         few.pairs(), 2.0, guarantee="independent", least=0.9, left_out=found.dropped
     )
     assert kept.dropped == ()
-    assert all(kept.epsilons[few.domain.index(name)] >= 0.9 for name in rest)
+    assert all(kept[name] >= 0.9 for name in rest)
     with pytest.raises(sp.InputError, match="no attribute can have its smallest useful budget"):
         find_budgets(few.pairs(), 0.5, guarantee="independent", least=0.9)
     with pytest.raises(sp.InputError, match="no attribute can have its smallest useful budget"):

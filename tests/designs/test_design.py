@@ -196,6 +196,12 @@ def test_design_is_never_worse_than_smp_and_the_calibrated_collection(limit):
     assert strategy(found, DESIGN).error == pytest.approx(found.error)
     assert found.totals.max() <= limit
     assert {one.certified for one in found.comparison} == {True, False}
+    assert repr(found.comparison).startswith(f"Strategies({len(found.comparison)} compared, least")
+    assert len(repr(found.comparison)) < 120
+    assert found.comparison[-1] is tuple(found.comparison)[-1]
+    table = found.comparison.to_arrow()
+    assert table["strategy"].to_pylist() == [one.name for one in found.comparison]
+    assert table["error"].to_pylist() == [one.error for one in found.comparison]
 
 
 def test_the_same_seed_gives_the_same_design():

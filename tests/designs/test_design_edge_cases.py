@@ -79,7 +79,7 @@ def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
 def test_too_many_people_to_split_raise() -> None:
     many = sp.Records(_domain(2, 2), [[0, 0], [1, 1]], [2**52, 2**51])
     with pytest.raises(sp.InputError, match="fewer than 10\\^9 records"):
-        sp.shape(many, "a0", limits=1.0)
+        sp.shape(many, "a0", limit=1.0)
 
 
 def test_items_too_large_for_exact_totals_rest_on_their_budgets_unless_values_are_public() -> None:

@@ -71,18 +71,8 @@ def synthetic(sizes, seed):
     return sp.Records(domain, cells[kept], weights[kept])
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "replacement"),
-    [
-        ("grr", True),
-        ("ss", False),
-        (None, True),
-        *(
-            pytest.param(name, replacement, marks=pytest.mark.slow)
-            for name, replacement in [("grr", False), ("ss", True), (None, False)]
-        ),
-    ],
-)
+@pytest.mark.parametrize("mechanism", ["grr", "ss", None])
+@pytest.mark.parametrize("replacement", [True, False])
 def test_limits_hold_for_channels_with_zero_cells(mechanism, replacement):
     people = synthetic((2, 3, 5), 3)
     found = misses(people, (100, 1000), 40, mechanism, replacement=replacement)

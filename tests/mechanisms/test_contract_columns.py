@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from seepage.errors import InputError
 from seepage.mechanisms import mechanism
 from seepage.mechanisms.randomness import ROWS
-from seepage.mechanisms.reports import load_reports, reports_from_arrow
+from seepage.mechanisms.reports import Reports, reports_from_arrow
 
 # Odd columns -------------------------------------------------------------------------------------
 
@@ -144,9 +144,11 @@ def test_reports_survive_arrow_and_parquet(name: str, k: int, rows: int, tmp_pat
     reports = tested.perturb(np.arange(rows) % k, 71)
     path = tmp_path / "reports.parquet"
     reports.save(path)
-    back = load_reports(path)
+    back = Reports.load(path)
     sliced = reports_from_arrow(reports.array()[50:], reports.field("anything"))
     assert same(back, reports)
+    assert repr(back) == repr(reports)
+    assert "\n" not in repr(reports)
     assert same(sliced, reports[50:])
     assert np.array_equal(tested.infer(back, 1), tested.infer(reports, 1))
     assert [path] == list(tmp_path.iterdir())

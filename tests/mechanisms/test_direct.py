@@ -17,7 +17,7 @@ from seepage.mechanisms.direct import (
     true_probability,
 )
 from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below
-from seepage.mechanisms.reports import BitReports, ValueReports, load_reports
+from seepage.mechanisms.reports import BitReports, Reports, ValueReports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]
 SIZES = [2, 3, 7, 128, 1000]
@@ -156,7 +156,7 @@ def test_reports_use_the_smallest_integers(k, dtype, tmp_path):
     assert reports.values.dtype == np.dtype(dtype)
     assert reports.values.max() < k
     reports.save(tmp_path / "reports.parquet")
-    again = load_reports(tmp_path / "reports.parquet")
+    again = Reports.load(tmp_path / "reports.parquet")
     assert mechanism.infer(again).tolist() == reports.values.tolist()
 
 

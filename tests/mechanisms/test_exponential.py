@@ -17,7 +17,7 @@ from seepage.mechanisms import Exponential, UtilityExponential
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_probabilities import exp_below, integer_thresholds, largest_ratio
 from seepage.mechanisms.randomness import Randomness, draw_outputs
-from seepage.mechanisms.reports import ValueReports, load_reports
+from seepage.mechanisms.reports import Reports, ValueReports
 
 DISTANCE = -np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 WIDE = np.array([[3.0, 1.0, 0.0, 0.5, 0.0], [0.0, 2.0, 0.0, 0.5, 1.0], [1.0, 0.0, 3.0, 0.5, 0.0]])
@@ -377,7 +377,7 @@ def test_reports_are_identified_by_their_utility(tmp_path):
     mechanism = UtilityExponential(DISTANCE, 1.0)
     reports = mechanism.perturb(np.arange(40) % 4, 1)
     reports.save(tmp_path / "reports.parquet")
-    again = load_reports(tmp_path / "reports.parquet")
+    again = Reports.load(tmp_path / "reports.parquet")
     assert mechanism.infer(again).tolist() == reports.values.tolist()
     assert np.array_equal(
         UtilityExponential(DISTANCE + 0.0, 1.0).perturb([1] * 50, 2).values,

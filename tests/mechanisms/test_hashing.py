@@ -12,7 +12,7 @@ from scipy import stats
 
 from seepage.errors import InputError
 from seepage.mechanisms.hashing import BLH, MAX_BUCKETS, OLH, LocalHashing, bucket_of
-from seepage.mechanisms.reports import HashReports, load_reports
+from seepage.mechanisms.reports import HashReports, Reports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]
 FAMILIES = [BLH, OLH]
@@ -259,7 +259,7 @@ def test_reports_use_the_smallest_integers_and_survive_a_file(epsilon, dtype, tm
     reports = mechanism.perturb(np.arange(300), 2)
     assert reports.buckets.dtype == np.dtype(dtype)
     reports.save(tmp_path / "reports.parquet")
-    again = load_reports(tmp_path / "reports.parquet")
+    again = Reports.load(tmp_path / "reports.parquet")
     assert np.array_equal(again.seeds, reports.seeds)
     assert np.array_equal(mechanism.tally(again), mechanism.tally(reports))
     assert np.array_equal(mechanism.infer(again, 1), mechanism.infer(reports, 1))

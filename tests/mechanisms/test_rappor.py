@@ -12,7 +12,7 @@ from scipy import stats
 
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR
-from seepage.mechanisms.reports import load_reports
+from seepage.mechanisms.reports import Reports
 
 SETTINGS = [
     (0.5, 0.5, 0.75),
@@ -189,7 +189,7 @@ def test_permanent_responses_are_not_accepted_as_reports(tmp_path):
     with pytest.raises(InputError, match="kept must be permanent responses"):
         mechanism.instantaneous(BasicRAPPOR(4, 0.25).permanent([0, 1], 1))
     kept.save(tmp_path / "kept.parquet")
-    again = load_reports(tmp_path / "kept.parquet")
+    again = Reports.load(tmp_path / "kept.parquet")
     assert len(mechanism.instantaneous(again)) == 3
 
 

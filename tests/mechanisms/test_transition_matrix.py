@@ -95,7 +95,7 @@ def test_its_reports_are_identified_by_name_and_thresholds(tmp_path):
     assert again.describe() == mechanism.describe()
     assert mechanism.describe()["mechanism"] == "survey"
     mechanism.perturb([0, 1], 3).save(tmp_path / "reports.parquet")
-    assert again.estimate(sp.load_reports(tmp_path / "reports.parquet")).records == 2
+    assert again.estimate(sp.Reports.load(tmp_path / "reports.parquet")).records == 2
     for other in (sp.MatrixMechanism(SURVEY), sp.MatrixMechanism(SURVEY[:, ::-1], name="survey")):
         with pytest.raises(InputError, match="must come from"):
             other.estimate(mechanism.perturb([0, 1], 3))

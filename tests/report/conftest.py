@@ -25,7 +25,7 @@ def opened(tab, tmp_path):
         addresses.append(place.as_uri())
         tab.mouse.move(0, 0)
         tab.set_viewport_size(viewport)
-        tab.emulate_media(media="null", color_scheme=color_scheme)
+        tab.emulate_media(media="null", color_scheme=color_scheme, reduced_motion="reduce")
         if before is not None:
             before(tab)
         tab.goto(addresses[-1])

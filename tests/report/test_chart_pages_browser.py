@@ -1,6 +1,7 @@
 """Charts and notebooks' HTML with hostile names, opened in a real browser."""
 
 import html
+import re
 
 import pyarrow as pa
 import pyarrow.csv
@@ -39,6 +40,15 @@ def plan(table):
     return sp.calibrate(table, 3.0, guarantee="worst")
 
 
+@pytest.fixture(scope="module")
+def saved_charts(found, tmp_path_factory):
+    """The text of the analysis's chart, by the ending of its file."""
+    folder = tmp_path_factory.mktemp("charts")
+    for kind in ("html", "svg"):
+        sp.save_chart(found.chart(), folder / f"chart.{kind}")
+    return {place.suffix: place.read_text(encoding="utf-8") for place in folder.iterdir()}
+
+
 SETTLED = """() => new Promise((resolve) =>
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 0))))"""
 
@@ -75,32 +85,28 @@ def test_no_script_in_a_name_runs_on_a_chart_s_page(shown, table, tmp_path, comm
     shown(text)
 
 
-def test_names_can_be_read_on_the_page_and_in_the_picture(shown, found, tmp_path):
-    for kind in ("html", "svg"):
-        sp.save_chart(found.chart(), tmp_path / f"chart.{kind}")
-        words = shown((tmp_path / f"chart.{kind}").read_text(encoding="utf-8"))
+def test_names_can_be_read_on_the_page_and_in_the_picture(shown, saved_charts):
+    for kind in (".html", ".svg"):
+        words = shown(saved_charts[kind])
         for begin in ("< /script><", "< !--< scri", "<svg onload", '"><img src=', "constructor"):
             assert begin in words
 
 
-def test_a_mark_says_its_numbers_under_the_pointer(opened, found, tmp_path):
-    sp.save_chart(found.chart(), tmp_path / "chart.html")
-    page = opened((tmp_path / "chart.html").read_text(encoding="utf-8"), ready="body")
+def test_a_mark_says_its_numbers_under_the_pointer(opened, found, saved_charts):
+    page = opened(saved_charts[".html"], ready="body")
     tips = page.locator("path > title").all_text_contents()
     assert len(tips) == len(HOSTILE) * (len(HOSTILE) - 1)
     assert any(f"leakage: {found.matrix[HOSTILE[1], HOSTILE[2]].value:.4f}" in tip for tip in tips)
 
 
 def test_no_script_in_a_name_runs_in_a_notebook(shown, table, found, plan):
-    for result in (
-        found,
-        found.matrix,
-        found.totals,
-        found.matrix.pairs,
-        plan,
-        sp.Records.from_data(table),
-    ):
-        assert HOSTILE[0][:9] in shown(result._repr_html_())
+    """All results stand on one page, as in a notebook."""
+    results = [found, found.matrix, found.totals, found.matrix.pairs, plan]
+    results.append(sp.Records.from_data(table))
+    text = shown("<p>next</p>".join(result._repr_html_() for result in results))
+    words = re.split(r"^next$", text, flags=re.MULTILINE)
+    assert len(words) == len(results)
+    assert all(HOSTILE[0][:9] in each for each in words)
 
 
 def test_charts_in_a_notebook_hold_nothing_that_ends_their_script(found, plan):

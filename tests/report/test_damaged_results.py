@@ -58,9 +58,24 @@ def _read(result, place):
 
 MORE = ("exact", "merged", "worst", "sampled", "independent")
 NOT_READ = {"relaxation", "dpl", "worst", "normalised_tcpl", "direction", "unseen", "constant"}
+NOT_READ.add("strongest")
 PLACES = [
     path for path in _places(_saved()) if path and not NOT_READ & {path[0], path[-1], *path[2:3]}
 ]
+
+
+def test_no_place_is_left_out_that_is_read(tmp_path):
+    place = tmp_path / "result.json"
+    whole, edited = _saved(), _saved()
+    for part in (edited, *edited["totals"].values()):
+        for key in NOT_READ & part.keys():
+            part[key] = {"x": 1}
+    pages = []
+    for result in (whole, edited):
+        place.write_text(json.dumps(result), encoding="utf-8")
+        pages.append(report_page(sp.Analysis.load(place)))
+    assert edited != whole
+    assert pages[0] == pages[1]
 
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])

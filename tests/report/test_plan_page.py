@@ -7,7 +7,7 @@ import pytest
 from test_report_browser import CONTRAST, UNNAMED
 
 import seepage as sp
-from plan_examples import counts, forms_plan, plan_for, product
+from plan_examples import counts, forms_plan, matrix, plan_for, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
 from seepage.errors import InputError
 from seepage.plan import plan_of_forms
@@ -41,6 +41,16 @@ def test_the_first_sentences_say_what_is_promised_and_on_what_it_rests(designed)
     gaps = dict(unpromised(designed))
     assert {"The whole record.", "Repeats.", "Declining."} <= set(gaps)
     assert "Adversaries with further knowledge." in gaps
+
+
+def test_one_form_says_whether_answers_get_noise_alone_or_together():
+    pairs = counts()
+    for channel, noise in (
+        (product(sex=1.0, ill=1.0), "each answer gets noise"),
+        (matrix(pairs.domain, ["sex", "ill"], 1.0), "the answers together get noise"),
+    ):
+        asked = f"Everyone is asked for the same 2 attributes, and {noise}. "
+        assert promise(forms_plan(pairs, [channel], limit=2.0)).startswith(asked)
 
 
 def test_an_assumption_is_no_promise():
@@ -136,17 +146,16 @@ def test_precision_is_that_of_the_design(opened, designed, found):
         assert float(times[one.name]) == pytest.approx(one.error / found.error, rel=0.01)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("make", [with_matrix, many_forms, lambda: plan_for(counts())])
-def test_text_has_contrast_in_light_and_dark(opened, make, scheme):
-    page = opened(plan_page(make()), color_scheme=scheme)
-    assert page.evaluate(CONTRAST) == []
+def test_text_has_contrast_in_light_and_dark_and_a_phone_scrolls_down_only(opened, make):
+    page = opened(plan_page(make()))
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+        assert page.evaluate(CONTRAST) == []
     assert page.evaluate(UNNAMED) == []
-
-
-@pytest.mark.parametrize("make", [with_matrix, many_forms, lambda: plan_for(counts())])
-def test_a_phone_scrolls_down_only(opened, make):
-    page = opened(plan_page(make()), viewport={"width": 390, "height": 844})
+    page.set_viewport_size({"width": 390, "height": 844})
     assert _wide(page) <= 0
 
 

@@ -68,14 +68,17 @@ def _cell(page, target, source):
     )
 
 
-def test_a_page_without_scripts_says_so(browser, tmp_path, adult_page):
+def test_a_page_without_scripts_says_so(tab, tmp_path, adult_page):
     place = tmp_path / "quiet.html"
     place.write_text(adult_page, encoding="utf-8")
-    page = browser.new_page(java_script_enabled=False)
-    page.goto(place.as_uri())
-    assert page.inner_text("h1") == "adult"
-    assert "allow scripts" in page.inner_text("noscript")
-    page.close()
+    tools = tab.context.new_cdp_session(tab)
+    tools.send("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        tab.goto(place.as_uri())
+        assert tab.inner_text("h1") == "adult"
+        assert "allow scripts" in tab.inner_text("noscript")
+    finally:
+        tools.detach()
 
 
 def test_a_click_opens_a_pair_and_swap_turns_it(opened, adult, adult_page):
@@ -103,14 +106,12 @@ def test_sliders_and_choices_change_the_map_at_once(opened, adult, adult_page):
     page.select_option("#mechanism", "grr")
     page.select_option("#view", "inferred")
     page.fill("#epsilon-number", "2")
-    rows = page.locator("#map-table tbody tr")
-    head = page.locator("#map-table thead th").all_inner_texts()
+    cells = "all => all.map((row) => [...row.cells].map((cell) => cell.innerText))"
+    head, *rows = page.eval_on_selector_all("#map-table tr", cells)
     exact = sp.leakage_matrix(adult, 2.0, mechanism="grr", view="inferred")
-    for row in range(rows.count()):
-        target = rows.nth(row).locator("th").inner_text()
-        for source, cell in zip(
-            head[1:], rows.nth(row).locator("td").all_inner_texts(), strict=True
-        ):
+    assert sorted(row[0] for row in rows) == sorted(adult.domain.names)
+    for target, *shown in rows:
+        for source, cell in zip(head[1:], shown, strict=True):
             if source != target:
                 assert float(cell) == pytest.approx(exact[target, source].value, abs=1.5e-3)
 
@@ -135,6 +136,8 @@ def test_every_control_is_reached_by_tab(opened):
     for _ in range(60):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id"))
+        if wanted <= reached:
+            break
     assert wanted <= reached
 
 
@@ -145,6 +148,14 @@ def test_text_has_contrast_and_controls_have_names(opened, adult_page, scheme):
     assert page.evaluate(UNNAMED) == []
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_nothing_moves_for_people_who_want_no_motion(opened):
+    page = opened(analysed(synthetic(2, 2)))
+    for motion, scrolls in (("reduce", "auto"), ("no-preference", "smooth")):
+        page.emulate_media(reduced_motion=motion)
+        style = "getComputedStyle(document.documentElement).scrollBehavior"
+        assert page.evaluate(style) == scrolls
 
 
 def test_a_budget_above_the_limit_is_named(opened, adult_page):
@@ -181,7 +192,7 @@ def test_refuted_assumptions_are_marked(opened):
 
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
-    page = opened(sp.analyse(coins, 1.0, mechanism="grr", guarantees="all", limit=2.0))
+    page = opened(sp.analyse(coins, 1.0, mechanism="grr", guarantee="all", limit=2.0))
     totals = page.inner_text("#totals-body")
     assert "Refuted for 3" in totals
     assert page.locator(".refuted").count() == 3
@@ -208,7 +219,7 @@ def test_a_script_that_slips_in_does_not_run(tab, tmp_path):
     assert tab.evaluate("window.slipped === undefined")
 
 
-@pytest.mark.parametrize("attributes", [1, 2, 15, 40])
+@pytest.mark.parametrize("attributes", [1, pytest.param(2, marks=pytest.mark.slow), 15, 40])
 def test_a_narrow_window_does_not_scroll_sideways(opened, attributes):
     page = opened(
         analysed(synthetic(attributes, 2), limit=3.0), viewport={"width": 400, "height": 800}
@@ -230,7 +241,7 @@ def test_print_shows_everything_on_white(opened, adult_page):
 
 def test_forty_attributes_are_quick(opened):
     clock = ProcessorClock()
-    page = opened(analysed(synthetic(40, 6), limit=8.0), before=clock.start)
+    page = opened(analysed(synthetic(40, 5), limit=8.0), before=clock.start)
     assert 0 < clock.seconds_until_painted() < 0.7
     assert 0 < _seconds_per_step(page, clock) < 0.05
 
@@ -273,7 +284,7 @@ def test_names_from_right_to_left_keep_the_direction_of_an_arrow(opened):
 
 def test_a_mechanism_without_curves_says_so(opened):
     pairs = synthetic(3, 3)
-    page = opened(sp.analyse(pairs, 1.0, mechanism="gauss", delta=1e-6, guarantees="worst"))
+    page = opened(sp.analyse(pairs, 1.0, mechanism="gauss", delta=1e-6, guarantee="worst"))
     assert "gauss has no curve on this page" in page.inner_text("#map-note")
 
 
@@ -310,7 +321,7 @@ def test_a_witness_that_is_not_confirmed_says_so(opened, tmp_path):
     """Held-out people who never make such reports have a leakage of minus infinity."""
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
-    result = sp.analyse(coins, 1.0, mechanism="grr", guarantees="witness").to_dict()
+    result = sp.analyse(coins, 1.0, mechanism="grr", guarantee="witness").to_dict()
     for found, held_out in zip(
         result["totals"]["witness"]["evidence"], ["-inf", "inf", 0.5], strict=True
     ):
@@ -328,7 +339,7 @@ def test_witnesses_of_a_sample_refute_by_name(opened):
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     codes = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
     coins = sp.Records(domain, codes, [1000] * 4, population=10**6)
-    found = sp.analyse(coins, 1.0, mechanism="grr", guarantees=["independent", "witness"])
+    found = sp.analyse(coins, 1.0, mechanism="grr", guarantee=["independent", "witness"])
     text = opened(found).inner_text("#totals-body")
     assert "Refuted for 3" in text
     assert "NaN" not in text

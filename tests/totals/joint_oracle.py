@@ -53,10 +53,7 @@ def report_matrix(mechanism):
 
 def report_laws(joint, matrices, target):
     """Return p(y given x) for every value x of the target that occurs, reports y as columns."""
-    table = joint.astype(float)
-    for axis, matrix in enumerate(matrices):
-        table = np.moveaxis(np.tensordot(table, np.eye(len(matrix)), axes=(axis, 0)), -1, axis)
-    laws = []
+    table, laws = joint.astype(float), []
     for x in np.flatnonzero(_marginal(joint, target)):
         law = np.take(table, x, axis=target) / _marginal(joint, target)[x]
         others = [m for axis, m in enumerate(matrices) if axis != target]

@@ -162,9 +162,9 @@ def test_losses_are_right_to_the_stated_rounding(clear):
 def test_blocks_and_the_compiled_kernel_give_the_same_sums(monkeypatch):
     rng = np.random.default_rng(2)
     sizes = [2, 3, 2, 5, 2, 2, 4, 2, 2, 3, 2, 2]
-    tuples = Records(domain_of(sizes), rng.integers(0, sizes, (3_000, len(sizes))))
+    tuples = Records(domain_of(sizes), rng.integers(0, sizes, (1_500, len(sizes))))
     released = releases(tuples.domain, 0.8, "grr")
-    draws = draw_reports(tuples, released, "report", 1_100, needed=50, seed=3)
+    draws = draw_reports(tuples, released, "report", 700, needed=50, seed=3)
     whole = sums_in_blocks(tuples, draws)
     monkeypatch.setattr(drawn_reports, "RECORDS_PER_BLOCK", 700)
     monkeypatch.setattr(drawn_reports, "REPORTS_PER_BLOCK", 300)

@@ -47,7 +47,7 @@ def test_the_survey_from_a_table():
 def test_an_assumption_that_holds_is_not_refuted():
     joint = np.einsum("x,xa,xb->xab", [1, 1], [[3, 1], [1, 3]], [[2, 2], [1, 3]]) * 1000
     found = compare_totals(
-        tuples_of(joint), 1.0, mechanism="grr", guarantees=["independent", "witness"]
+        tuples_of(joint), 1.0, mechanism="grr", guarantee=["independent", "witness"]
     )
     assert "a0" not in found.refuted.get("independent", ())
     assert found["witness"].values[0] == pytest.approx(found["independent"].values[0], abs=0.05)
@@ -75,12 +75,23 @@ def test_guarantees_that_need_records_raise_for_pair_counts():
         found["exakt"]
 
 
+def test_one_guarantee_may_be_named_alone():
+    pairs = sp.load_pairs("adult").select(["sex", "race"])
+    for guarantee in ("worst", ["worst"]):
+        found = compare_totals(pairs, 1.0, guarantee=guarantee)
+        assert [total.guarantee for total in found.totals] == ["worst"]
+    every = compare_totals(pairs, 1.0, guarantee="all")
+    assert {*(total.guarantee for total in every.totals), *every.unavailable} == set(GUARANTEES)
+    with pytest.raises(sp.InputError, match="guarantee must be a name or several, got 5"):
+        compare_totals(pairs, 1.0, guarantee=5)
+
+
 def test_bad_input_is_not_an_unavailable_guarantee():
     pairs = sp.load_pairs("adult").select(["sex", "race"])
     with pytest.raises(sp.InputError, match="epsilon must be"):
         compare_totals(pairs, -1.0)
     with pytest.raises(sp.InputError, match="guarantee must be one of"):
-        compare_totals(pairs, 1.0, guarantees=["best"])
+        compare_totals(pairs, 1.0, guarantee=["best"])
     with pytest.raises(sp.DomainError, match="no attribute 'age'"):
         compare_totals(pairs, 1.0, structure=[("sex", "age")])
     with pytest.raises(sp.InputError, match="view must be one of"):
@@ -133,7 +144,7 @@ def test_json_is_plain(epsilon):
 
 def test_frames():
     found = compare_totals(
-        tuples_of(xor(1000)), 1.0, mechanism="grr", guarantees=["witness", "independent", "worst"]
+        tuples_of(xor(1000)), 1.0, mechanism="grr", guarantee=["witness", "independent", "worst"]
     )
     table = found.to_arrow()
     assert table.column_names == [

@@ -152,7 +152,7 @@ def test_the_seed_draws_the_sample(frame, guarantee):
 def test_comparisons_take_the_seed_too(frame):
     one, two = (
         sp.compare_totals(
-            frame, 1.0, mechanism="grr", guarantees=["independent"], sample=50, seed=seed
+            frame, 1.0, mechanism="grr", guarantee=["independent"], sample=50, seed=seed
         )["independent"]
         for seed in (1, 2)
     )

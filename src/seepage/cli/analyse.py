@@ -66,8 +66,8 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @click.option("--strongest", type=int, default=10, help="How many leaks to print.")
 @click.option("--min-count", type=float, default=0.0, help="Raise smaller cell counts to this.")
 @click.option(
+    "--guarantee",
     "--totals",
-    "guarantees",
     default="independent,worst",
     metavar="A,B,...|all",
     help="Guarantees: exact, merged, worst, sampled, independent, witness, or all.",
@@ -89,8 +89,8 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
     "--people",
     type=int,
     metavar="N",
-    help="Draw N people and show their realised privacy loss; by default 1000 if --totals needs "
-    "records and mechanisms are named, 0 for none.",
+    help="Draw N people and show their realised privacy loss; by default 1000 if --guarantee "
+    "needs records and mechanisms are named, 0 for none.",
 )
 @click.option("--labels", metavar="CSV", help="Names of values: attribute, value, label.")
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
@@ -108,8 +108,8 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     Examples:
       seepage analyse adult --epsilon 1
       seepage analyse survey.csv --epsilon 2 --mechanism oue --view inferred
-      seepage analyse survey.csv --mechanism grr --totals all --report survey.html
-      seepage analyse people/ --totals all --sample 100000 --engine spark --master spark://host:7077
+      seepage analyse survey.csv --mechanism grr --guarantee all --report survey.html
+      seepage analyse data/ --guarantee all --sample 100000 --engine spark --master spark://host:7077
       seepage analyse reports.parquet --plan plan.json
       seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
@@ -126,11 +126,11 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     if options["report"] is None:
         reject_options(["no_counts"], "it is about the page that --report writes")
     budget = _checks.epsilon(options["epsilon"])
-    guarantees, name = _parse_guarantees(options["guarantees"]), Path(data).name
+    guarantees, name = _parse_guarantees(options["guarantee"]), Path(data).name
     settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed", "people")
     shared = {key: options[key] for key in (*settings, "labels")}
     if "sampled" not in guarantees:
-        reject_options(SAMPLED_PARAMETERS, "it is of --totals sampled")
+        reject_options(SAMPLED_PARAMETERS, "it is of --guarantee sampled")
     shared |= {key: options[key] for key in SAMPLED_PARAMETERS if options[key] is not None}
     _checks.delta(options["delta"])
     pairs_suffice = set(guarantees) <= {"worst", "independent"} and not options["people"]
@@ -143,7 +143,7 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
             mechanism=for_each_attribute(
                 counted.domain, options["mechanism"], options["mechanism_of"]
             ),
-            guarantees=guarantees,
+            guarantee=guarantees,
             progress=progress,
             name=name,
             command=shlex.join(["seepage", *sys.argv[1:]]),
@@ -163,7 +163,6 @@ def _analyse_reports(
 ) -> None:
     """Print the leakages estimated from collected reports, with their confidence intervals."""
     from seepage.cli.collect import readable_reports
-    from seepage.collection.report_leakage import analyse_reports
     from seepage.plan import Plan
 
     used = ("data", "plan", "view", "strongest", "form", "output")
@@ -172,7 +171,7 @@ def _analyse_reports(
     plan = Plan.load(options["plan"])
     reports = readable_reports(data, plan)
     with progress_bar("analysing") as progress:
-        analysis = analyse_reports(plan, reports, view=options["view"], progress=progress)
+        analysis = plan.analyse(reports, view=options["view"], progress=progress)
     emit(format_result(form, analysis, _report_leaks_text, Path(data).name, strongest), output)
 
 
@@ -190,7 +189,7 @@ def _parse_guarantees(text: str) -> list[str]:
 
     if text == "all":
         return [name for name in GUARANTEES if name != "tree"]
-    return [_checks.choice(name.strip(), "--totals", GUARANTEES) for name in text.split(",")]
+    return [_checks.choice(name.strip(), "--guarantee", GUARANTEES) for name in text.split(",")]
 
 
 def _format_analysis(analysis: Any, name: str, form: str, strongest: int) -> str:

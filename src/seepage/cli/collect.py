@@ -291,8 +291,6 @@ def client(
       seepage client plan.json --questionnaire survey.html --labels codebook.csv
       seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
-    from seepage._files import write_text
-    from seepage.collection.client_files import questionnaire_page, read_labels, write_client
     from seepage.plan import Plan
 
     if folder is None and questionnaire is None:
@@ -301,10 +299,8 @@ def client(
         raise InputError("--labels and --endpoint are for the page of --questionnaire")
     plan = Plan.load(plan_path)
     if questionnaire is not None:
-        texts = read_labels(labels, plan.domain) if labels is not None else []
-        page = questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title)
-        write_text(questionnaire, page)
+        plan.write_questionnaire(questionnaire, labels=labels, endpoint=endpoint, title=title)
         click.echo(f"wrote {questionnaire}: open it in a browser")
     if folder is not None:
-        written = write_client(plan, folder, vectors=vectors)
+        written = plan.write_client(folder, vectors=vectors)
         click.echo(f"wrote {', '.join(file.name for file in written)} -> {folder}")

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from seepage._results import short_list
-from seepage.cli.output import OutputFile, progress_bar
+from seepage.cli.output import OutputFile, option_name, progress_bar
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 
@@ -29,7 +29,7 @@ def reject_options(names: Iterable[str], reason: str) -> None:
     """
     for option in click.get_current_context().command.params:
         if option.name in names and was_given(option.name):
-            raise InputError(f"{option.opts[-1]} has no effect: {reason}")
+            raise InputError(f"{option_name(option)} has no effect: {reason}")
 
 
 def was_given(name: str) -> bool:

@@ -116,6 +116,11 @@ INPUT_PARAMETERS = (
 """Parameters that name input files.  Not `check`: it may be overwritten by the certified plan."""
 
 
+def option_name(option: click.Parameter) -> str:
+    """Return the name of an option in messages: the first long one."""
+    return next((name for name in option.opts if name.startswith("--")), option.opts[0])
+
+
 class OutputFile(click.Path):
     """Type of an option that names a file to write, see `writable`; its folder must be writable."""
 
@@ -124,7 +129,7 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the path if a file can be written there."""
-        path = writable(value, param.opts[-1] if param is not None else "the output")
+        path = writable(value, option_name(param) if param is not None else "the output")
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         if param is not None and param.name == "chart":
@@ -143,7 +148,7 @@ class OutputFolder(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the path unless it is empty, which would be the current folder."""
         if not value:
-            option = param.opts[-1] if param is not None else "the output"
+            option = option_name(param) if param is not None else "the output"
             raise InputError(f"{option} must be a folder, got ''")
         return str(super().convert(value, param, ctx))
 
@@ -287,7 +292,7 @@ SETTING = re.compile(
 def _options() -> dict[str, str]:
     """Return the options and arguments of the running command by the library's parameters."""
     return {
-        param.name: param.opts[-1] if isinstance(param, click.Option) else param.name.upper()
+        param.name: option_name(param) if isinstance(param, click.Option) else param.name.upper()
         for param in click.get_current_context().command.params
         if param.name is not None
     }

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._files import whole_file
+from seepage._files import whole_file, write_text
 from seepage._pages import fill_template
 from seepage.collection.reference_client import WORD, draw_form, form_bytes, perturb_record
 from seepage.data.domain import Domain
@@ -161,6 +161,41 @@ def questionnaire_page(
     return fill_template(page, _checks.text(title, "title"), style, page_script(), survey, connect)
 
 
+def write_questionnaire(
+    plan: Plan,
+    path: str | os.PathLike[str],
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    endpoint: str | None = None,
+    title: str = "Survey",
+) -> None:
+    """Write the questionnaire of a plan as one self-contained HTML page, whole or not at all.
+
+    Parameters
+    ----------
+    plan
+        The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
+    path
+        The page.
+    labels
+        A codebook with the texts to show, see `read_labels`.
+    endpoint, title
+        See `questionnaire_page`.
+
+    Examples
+    --------
+    >>> import tempfile, seepage as sp
+    >>> plan = sp.calibrate("survey", 2.0, columns=["coffee", "sleep"], guarantee="worst")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plan.write_questionnaire(folder + "/survey.html", title="Coffee and sleep")
+    ...     page = Path(folder, "survey.html").read_text(encoding="utf-8")
+    >>> "<title>Coffee and sleep</title>" in page
+    True
+    """
+    texts = [] if labels is None else read_labels(labels, plan.domain)
+    write_text(path, questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title))
+
+
 def page_script() -> str:
     """Return the module and the script of the page as one inline script."""
     module = (CLIENT / "seepage.js").read_text(encoding="utf-8")
@@ -304,8 +339,8 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
         )
         + b"\n",
     }
-    _check_replaceable(target)
     try:
+        _check_replaceable(target)
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {str(target)!r}: {error.strerror}") from None

@@ -109,7 +109,7 @@ def _reports(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of each batch of records."""
     assigned = form_column(plan, form, identifier, key)
-    source = randomness(seed)
+    source = randomness(seed, "seed")
     schema = reports_schema(plan)
     scan = open_records(data, plan.collected, other, assigned, **table_options)
     try:

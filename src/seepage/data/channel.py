@@ -5,6 +5,7 @@ Matrices are dense NumPy arrays or SciPy sparse matrices; sparse ones are never 
 
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,7 +46,7 @@ def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
         raise ChannelError(f"{name} must be a matrix of probabilities")
     _check_shape(matrix, name)
     _check_probabilities(matrix, matrix, name)
-    matrix.flags.writeable = False
+    matrix.setflags(write=False)
     return matrix
 
 
@@ -77,23 +78,28 @@ def _check_probabilities(matrix: DenseOrSparse, cells: Floats, name: str) -> Non
     # Of small matrices argmin is faster than min; it finds NaN first.  Sums of cells up to 2 are
     # finite.
     within = cells.size and cells.item(cells.argmin()) >= 0 and cells.item(cells.argmax()) <= 2
-    if within and _sums_are_one(matrix, 1):
+    if within and _rows_sum_to_one(matrix):
         return
     bad = cells[~(cells >= 0) | (cells == np.inf)]
     if bad.size:
         raise ChannelError(f"{name} must hold probabilities of at least 0, got {bad[0]}")
     with np.errstate(over="ignore"):
         sums = np.asarray(matrix.sum(axis=1))
-        hint = "; it looks transposed" if _sums_are_one(matrix, 0) else ""
+        hint = "; it looks transposed" if _rows_sum_to_one(matrix.T) else ""
     row = int(np.argmax(np.abs(sums - 1)))
     raise ChannelError(
         f"each row of {name} must sum to 1, but row {row} sums to {sums[row]:.12g}{hint}"
     )
 
 
-def _sums_are_one(matrix: DenseOrSparse, axis: int) -> bool:
-    sums = matrix.sum(axis=axis).tolist()
+def _rows_sum_to_one(matrix: DenseOrSparse) -> bool:
+    sums = matrix.dot(_ones(matrix.shape[1])).tolist()  # faster than sum for small matrices
     return bool(1 - min(sums) <= ROW_SUM_TOLERANCE and max(sums) - 1 <= ROW_SUM_TOLERANCE)
+
+
+@lru_cache(maxsize=8)
+def _ones(count: int) -> Floats:
+    return np.ones(count)
 
 
 def is_sparse(matrix: Any) -> bool:

@@ -26,11 +26,14 @@ from seepage.data.counting.distinct import (
     runs,
 )
 from seepage.data.domain import Domain, how_many
-from seepage.data.pairs import PairCounts
+from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import DomainError
 
 MAX_CELLS = 1 << 27
 """Maximum size of a joint table of counts: 1 GB."""
+
+MAX_WEIGHTED = 1 << 19
+"""Rows times squared columns up to which pairs are counted with weights rather than by bit."""
 
 
 class Records(Result):
@@ -246,6 +249,23 @@ class Records(Result):
 
     @cached_property
     def _pairs(self) -> PairCounts:
+        columns = len(self.domain)
+        few = len(self) * columns**2 <= MAX_WEIGHTED
+        counts = self._weighted_counts() if few else self._counts_by_bit()
+        marginals = [self.marginal(i) for i in range(columns)]
+        return PairCounts(self.domain, marginals, counts, population=self.population)
+
+    def _weighted_counts(self) -> Integers:
+        """Pair counts of few rows: sums of weights, exact in doubles up to 2^53."""
+        sizes, codes = np.array(self.domain.sizes, dtype=np.int64), self.codes.T.astype(np.int64)
+        first, second = np.triu_indices(len(sizes), 1)
+        offsets = pair_offsets(sizes)
+        cells = offsets[:-1, None] + codes[first] * sizes[second, None] + codes[second]
+        weights = np.broadcast_to(self.weights.astype(np.float64), cells.shape)
+        flat = np.bincount(cells.ravel(), weights.ravel(), minlength=int(offsets[-1]))
+        return flat.astype(np.int64)
+
+    def _counts_by_bit(self) -> Integers:
         """Pair counts by the batch kernel: the sum over bits b of 2^b counts of rows with bit b.
 
         The kernel counts unweighted rows; bit b is that of the rows' weights.
@@ -257,9 +277,7 @@ class Records(Result):
             part = PairAccumulator(len(sizes))
             part.add(list(rows), sizes)
             counts.append(part.counts(self.domain).counts << bit)
-        marginals = [self.marginal(i) for i in range(len(sizes))]
-        flat = np.sum(counts, axis=0, dtype=np.int64)
-        return PairCounts(self.domain, marginals, flat, population=self.population)
+        return np.asarray(np.sum(counts, axis=0, dtype=np.int64))
 
     def pairs(self) -> PairCounts:
         """Return the pair counts of these records; computed once and cached."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
@@ -79,6 +79,8 @@ class Audit(Result):
 class Calibration(Result):
     """Budgets that keep every total within its limit, with the guarantee of the totals.
 
+    `calibration["sex"]` is the budget of one attribute.
+
     Parameters
     ----------
     problem
@@ -114,6 +116,13 @@ class Calibration(Result):
         limits = self.problem.limits
         slack = np.subtract(limits, self.totals.values, out=limits.copy(), where=limits < np.inf)
         return self.problem.domain.names[int(np.argmin(slack))]
+
+    def __getitem__(self, name: str | SupportsIndex) -> float:
+        """Return the budget of one attribute; a public one has none and raises."""
+        index = self.problem.domain.index(name)
+        if self.problem.public[index]:
+            raise InputError(f"{self.problem.domain.names[index]!r} is public and has no budget")
+        return float(self.epsilons[index])
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         limits = self.problem.limits.tolist()
@@ -201,6 +210,8 @@ def find_budgets(
     >>> found = sp.find_budgets(adult, limit=1.0)
     >>> found.binding, bool(found.totals.values.max() <= 1.0)
     ('race', True)
+    >>> round(found["race"], 4), round(found.totals["race"], 4)
+    (0.7289, 1.0)
     """
     _checks.choice(budgets, "budgets", ("equal", "per-attribute"))
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))

@@ -12,7 +12,7 @@ from seepage._numerics import Floats, Integers, shortest_above
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
-from seepage.designs.strategies import OPTIMAL_SMP, Strategy, error_of
+from seepage.designs.strategies import OPTIMAL_SMP, Strategies, error_of
 
 if TYPE_CHECKING:
     from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
@@ -136,7 +136,8 @@ class Design(Result):
     considered
         The number of forms whose budgets were fitted.
     comparison
-        Other strategies within the same limit, each with its errors; the design last.
+        Other strategies within the same limit, each with its errors; the design last.  A tuple;
+        `comparison.to_pandas()` has one row per strategy.
     ended
         Why the search ended: `"no better form"`, `"time"` or `"interrupted"`.
     seed
@@ -158,7 +159,7 @@ class Design(Result):
     weights: Floats
     gap: float
     considered: int
-    comparison: tuple[Strategy, ...]
+    comparison: Strategies
     ended: str
     seed: int
     notes: tuple[str, ...] = ()

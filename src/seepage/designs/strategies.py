@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from seepage._numerics import Floats
+from seepage._results import Result
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split
@@ -60,6 +61,32 @@ class Strategy:
     def error(self) -> float:
         """The mean expected error over the attributes."""
         return float(np.mean(self.errors))
+
+
+class Strategies(Result, tuple[Strategy, ...]):
+    """Strategies within the same limit, the design last: a tuple with one row per strategy.
+
+    Examples
+    --------
+    >>> split = Strategy(SPLIT, (0.5, 0.5), (2.0, 4.0), ("grr", "grr"), "worst", True)
+    >>> Strategies([split, Strategy(DESIGN, (1.0, 1.0), (1.0, 1.0), ("grr", "grr"), "exact", True)])
+    Strategies(2 compared, least certified error 1: some attributes each (forms))
+    """
+
+    __slots__ = ()
+
+    def _headline(self) -> str:
+        certified = [(strategy.error, strategy.name) for strategy in self if strategy.certified]
+        least = [f"least certified error {error:.3g}: {name}" for error, name in sorted(certified)]
+        return f"Strategies({', '.join([f'{len(self)} compared', *least[:1]])})"
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        return {
+            "strategy": [strategy.name for strategy in self],
+            "error": [strategy.error for strategy in self],
+            "rests_on": [strategy.rests_on for strategy in self],
+            "certified": [strategy.certified for strategy in self],
+        }
 
 
 def error_of(name: str, strategies: Sequence[Strategy]) -> float | None:
@@ -126,7 +153,7 @@ def compare_designs(
     forms: Sequence[FittedForm],
     errors: Floats,
     product: tuple[Sequence[FittedForm], Floats] | None = None,
-) -> tuple[Strategy, ...]:
+) -> Strategies:
     """Return the strategies within the same limits, the design last, on the attributes asked.
 
     Parameters
@@ -164,7 +191,7 @@ def compare_designs(
         guarantees = ", ".join(sorted({form.guarantee for form in design_forms}))
         asked_errors = tuple(design_errors[asked].tolist())
         strategies.append(_of_forms(name, design_forms, asked_errors, indices, guarantees))
-    return tuple(strategies)
+    return Strategies(strategies)
 
 
 def _of_forms(

@@ -14,7 +14,7 @@ from seepage.mechanisms.base import Estimate, Mechanism
 from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
 from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.hashing import BLH, OLH
-from seepage.mechanisms.reports import Reports, load_reports
+from seepage.mechanisms.reports import Reports
 from seepage.mechanisms.she import SHE
 from seepage.mechanisms.transition_matrix import MatrixMechanism, UtilityExponential
 from seepage.mechanisms.two_level import SetMechanism, TwoLevelMechanism
@@ -41,7 +41,6 @@ __all__ = [
     "TwoLevelMechanism",
     "UtilityExponential",
     "best_mechanism",
-    "load_reports",
     "mechanism",
     "register",
     "registered",

@@ -54,6 +54,9 @@ _ROUNDS = (
 MAX_SEEDS = 1 << 22
 """Maximum number of seeds tried in the search for a witness, about a tenth of a second."""
 
+FIRST_SEEDS = 1 << 9
+"""Number of seeds tried at once at first; few values need no more."""
+
 
 def bucket_of(seeds: ArrayLike, values: ArrayLike, buckets: int) -> Words:
     """Return the bucket of each value under each seed's hash function.
@@ -166,11 +169,13 @@ class LocalHashing(MixtureMechanism):
         members = np.asarray(likely, dtype=np.bool_)
         if self._expected_tries(int(members.sum())) > MAX_SEEDS:
             return None
-        for start in range(0, MAX_SEEDS, ROWS):
-            seeds = np.arange(start, start + ROWS, dtype=np.uint64)
+        start, end = 0, FIRST_SEEDS
+        while start < MAX_SEEDS:
+            seeds = np.arange(start, end, dtype=np.uint64)
             report = self._first_with_set(seeds, members)
             if report is not None:
                 return report
+            start, end = end, min(4 * end, end + ROWS, MAX_SEEDS)
         return None
 
     def _expected_tries(self, size: int) -> float:

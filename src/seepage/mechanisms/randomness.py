@@ -97,11 +97,11 @@ class Randomness:
         return products >> wide(8 * width), rejected
 
 
-def randomness(rng: Seed) -> Randomness:
+def randomness(rng: Seed, name: str = "rng") -> Randomness:
     """Return a source for a seed or generator; for None, the operating system."""
     if rng is None or isinstance(rng, Randomness):
         return rng or Randomness(None)
-    return Randomness(_checks.generator(rng, "rng"))
+    return Randomness(_checks.generator(rng, name))
 
 
 def draw_outputs(thresholds: Thresholds, codes: Integers, source: Randomness) -> Integers:

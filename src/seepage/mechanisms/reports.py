@@ -36,7 +36,7 @@ class DamagedReportError(InputError):
         super().__init__(f"{rule}; report {self.row + 1:,} does not")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reports(ABC):
     """A column of reports; `origin` holds the mechanism and the parameters that drew them."""
 
@@ -46,6 +46,10 @@ class Reports(ABC):
 
     def __len__(self) -> int:
         return len(self._arrays()[0])
+
+    def __repr__(self) -> str:
+        origin = ", ".join(f"{name}={value}" for name, value in self.origin.items())
+        return f"{type(self).__name__}({len(self):,} reports, {origin})"
 
     def __getitem__(self, rows: slice | NDArray[np.bool_] | Integers) -> Self:
         """Return some of the reports, by a slice, a boolean mask or integer indices."""
@@ -93,8 +97,29 @@ class Reports(ABC):
         with whole_file(path) as file:
             pq.write_table(table, file, write_page_checksum=True)
 
+    @staticmethod
+    def load(path: str | Path) -> "Reports":
+        """Return the reports that `save` wrote.
 
-@dataclass(frozen=True, eq=False)
+        Examples
+        --------
+        >>> import tempfile, seepage as sp
+        >>> reports = sp.GRR(3, 1.0).perturb([0, 1, 2, 2], rng=7)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     reports.save(folder + "/reports.parquet")
+        ...     back = sp.Reports.load(folder + "/reports.parquet")
+        >>> back, back.values.tolist() == reports.values.tolist()
+        (ValueReports(4 reports, mechanism=grr, k=3, epsilon=1.0), True)
+        """
+        with open_parquet(_checks.path(path)) as parquet:
+            table = parquet.read()
+            if table.column_names != ["report"]:
+                names = _checks.shown(table.column_names)
+                raise InputError(f"{str(path)!r} must have one column 'report', got {names}")
+            return reports_from_arrow(table.column(0), table.schema.field(0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ValueReports(Reports):
     """Reports of one code each: GRR and the exponential mechanism."""
 
@@ -133,7 +158,7 @@ class ValueReports(Reports):
         return cls(origin, array.to_numpy(zero_copy_only=False))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BitReports(Reports):
     """Reports of a set of values each, one bit per value: unary encodings, subset selection.
 
@@ -204,7 +229,7 @@ class BitReports(Reports):
         return cls(origin, octets.reshape(-1, width).view("<u8").astype(np.uint64, copy=False))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HashReports(Reports):
     """Reports of a hash function's seed and a bucket each: local hashing."""
 
@@ -231,7 +256,7 @@ class HashReports(Reports):
         return cls(origin, *parts)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VectorReports(Reports):
     """Reports of a vector of k numbers each: SHE and the Gaussian mechanism."""
 
@@ -314,27 +339,6 @@ def open_parquet(path: str | Path) -> Iterator["pq.ParquetFile"]:
         raise InputError(f"{path} cannot be read as a Parquet file of reports: {problem}") from None
 
 
-def load_reports(path: str | Path) -> Reports:
-    """Return the reports that `Reports.save` wrote.
-
-    Examples
-    --------
-    >>> import tempfile, seepage as sp
-    >>> reports = sp.GRR(3, 1.0).perturb([0, 1, 2, 2], rng=7)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     reports.save(folder + "/reports.parquet")
-    ...     back = sp.load_reports(folder + "/reports.parquet")
-    >>> back.values.tolist() == reports.values.tolist()
-    True
-    """
-    with open_parquet(_checks.path(path)) as parquet:
-        table = parquet.read()
-        if table.column_names != ["report"]:
-            names = _checks.shown(table.column_names)
-            raise InputError(f"{str(path)!r} must have one column 'report', got {names}")
-        return reports_from_arrow(table.column(0), table.schema.field(0))
-
-
 # Sets of values as packed bits -------------------------------------------------------------------
 
 
@@ -355,11 +359,12 @@ def count_bits(words: NDArray[np.uint64], k: int) -> Integers:
     totals = np.zeros((width, 8, 8), dtype=np.int64)
     for start in range(0, len(words), 255 * side):
         block = words[start : start + 255 * side]
-        if len(block) < 255 * side:
-            block = np.pad(block, ((0, 255 * side - len(block)), (0, 0)))
-        stack = block.reshape(255, side * width)
-        for index in range(8):
+        groups = -(-len(block) // 255)
+        if left := -len(block) % groups:
+            block = np.pad(block, ((0, left), (0, 0)))
+        stack = block.reshape(-1, groups * width)
+        for index in range(min(8, k)):
             sums = ((stack >> np.uint64(index)) & np.uint64(0x0101010101010101)).sum(axis=0)
-            octets = sums.astype("<u8", copy=False).view(np.uint8).reshape(side, width, 8)
+            octets = sums.astype("<u8", copy=False).view(np.uint8).reshape(groups, width, 8)
             totals[:, :, index] += octets.sum(axis=0, dtype=np.int64)
     return totals.ravel()[:k]

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex
 
 import msgspec
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from seepage.collection.estimated_pairs import EstimatedPairs
     from seepage.collection.frequencies import Frequencies
     from seepage.collection.joint import Joint
+    from seepage.collection.report_leakage import ReportAnalysis
 
 
 EDITED = "edited by hand"
@@ -188,33 +190,12 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         """
         return wire_digest(described_collection(self))
 
-    @property
-    def earlier_collection(self) -> str | None:
-        """The digest in reports of version 0.1; None for a plan that 0.1 could not express."""
-        if not self.is_single:
-            return None
-        described = [
-            [name, self.domain[name].values, self[name].edges, mechanism.describe()]
-            for name, mechanism in self.mechanisms.items()
-        ]
-        return hashlib.sha256(msgspec.json.encode(described, order="sorted")).hexdigest()
-
     # Display and files --------------------------------------------------------------------------
 
     def _headline(self) -> str:
-        by_form = zip(self.forms, self.form_mechanisms, strict=True)
-        products = [mechanisms for form, mechanisms in by_form if form.is_product]
-        rounded = sorted({float(f"{m.epsilon:.4g}") for form in products for m in form.values()})
-        budgets = " to ".join(f"{eps:g}" for eps in dict.fromkeys(rounded[:1] + rounded[-1:]))
-        parts = [f"epsilon {budgets}"] if rounded else []
-        shaped = len(self.forms) - len(products)
-        parts += [f"{shaped} shaped"] if shaped else []
-        forms = f"{len(self.forms)} forms, " if len(self.forms) > 1 else ""
-        return (
-            f"Plan({forms}{len(self.collected)} of {len(self.attributes)} attributes collected, "
-            f"{', '.join(parts)}, largest total {self.totals.max():.4g}, "
-            f"guarantee {self.guarantee} ({', '.join(filter(None, (self.kind, self.whom)))}))"
-        )
+        from seepage.plan.plan_text import headline
+
+        return headline(self)
 
     @property
     def whom(self) -> str:
@@ -312,8 +293,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         data
             Records: a frame, the path of a file, folder or glob, or the name of a dataset.
         seed
-            None draws from the operating system's generator.  For research only: a seed gives
-            the same reports again, and whoever knows it can remove the noise.
+            None draws from the operating system's generator.  For research only: a seed or NumPy
+            generator gives the same reports again, and whoever knows it can remove the noise.
         other
             The value that replaces values outside the domain, of all attributes that have it;
             or a mapping from attribute to value, `"*"` for all others.  Without it a record with
@@ -394,3 +375,21 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         from seepage.collection.estimated_pairs import estimate_pairs
 
         return estimate_pairs(self, reports, method=method)
+
+    def analyse(self, reports: Any, **options: Any) -> "ReportAnalysis":
+        """Return the leakages estimated from reports; see `collection.report_leakage`."""
+        from seepage.collection.report_leakage import analyse_reports
+
+        return analyse_reports(self, reports, **options)
+
+    def write_client(self, folder: str | os.PathLike[str], *, vectors: int = 100) -> list[Path]:
+        """Write a client for browsers and Node; see `collection.client_files.write_client`."""
+        from seepage.collection.client_files import write_client
+
+        return write_client(self, folder, vectors=vectors)
+
+    def write_questionnaire(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the questionnaire as one page; see `collection.client_files`."""
+        from seepage.collection.client_files import write_questionnaire
+
+        write_questionnaire(self, path, **options)

@@ -1,4 +1,4 @@
-"""Sentences on what a plan guarantees and what it does not, and the precision of its estimates."""
+"""A plan in one line; sentences on what it guarantees and what not, and on its precision."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -23,6 +23,23 @@ GUARANTEE_SENTENCES: dict[str, str] = {
     "tree": "It RESTS ON AN ASSUMPTION and is not proven: that the attributes depend on each other "
     "along a tree",
 }
+
+
+def headline(plan: Plan) -> str:
+    """Return the plan in one line: forms, attributes, budgets, largest total and guarantee."""
+    by_form = zip(plan.forms, plan.form_mechanisms, strict=True)
+    products = [mechanisms for form, mechanisms in by_form if form.is_product]
+    rounded = sorted({float(f"{m.epsilon:.4g}") for form in products for m in form.values()})
+    budgets = " to ".join(f"{eps:g}" for eps in dict.fromkeys(rounded[:1] + rounded[-1:]))
+    parts = [f"epsilon {budgets}"] if rounded else []
+    shaped = len(plan.forms) - len(products)
+    parts += [f"{shaped} shaped"] if shaped else []
+    forms = f"{len(plan.forms)} forms, " if len(plan.forms) > 1 else ""
+    return (
+        f"Plan({forms}{len(plan.collected)} of {len(plan.attributes)} attributes collected, "
+        f"{', '.join(parts)}, largest total {plan.totals.max():.4g}, "
+        f"guarantee {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))}))"
+    )
 
 
 def attaining_form(totals: Sequence[float]) -> str:
@@ -117,8 +134,8 @@ def _collection(plan: Plan) -> str:
     asked, forms = len(plan.collected), len(plan.forms)
     if forms == 1:
         number = _count(len(plan.forms[0].attributes), "attribute")
-        noise = "each answer" if plan.forms[0].is_product else "the answers together"
-        return f"Everyone is asked for the same {number}, and {noise} gets noise"
+        noise = "each answer gets" if plan.forms[0].is_product else "the answers together get"
+        return f"Everyone is asked for the same {number}, and {noise} noise"
     sizes = sorted(len(form.attributes) for form in plan.forms)
     size_range = " to ".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1])))
     return (

@@ -183,7 +183,7 @@ def compare_totals(
     data: Any,
     epsilon: Any,
     *,
-    guarantees: Iterable[str] = tuple(GUARANTEES),
+    guarantee: str | Iterable[str] = "all",
     mechanism: Any = None,
     delta: Any = 0.0,
     view: View = "report",
@@ -196,8 +196,8 @@ def compare_totals(
     ----------
     data, epsilon, mechanism, delta, view, sample
         As in `total_leakage`.
-    guarantees
-        The guarantees to compare; all by default.
+    guarantee
+        The guarantees to compare, or one of them; all by default.
     options
         The other keywords of `total_leakage` (`structure`, `target_delta`, `confidence`,
         `reports`, `seed`, `progress`), and table options of `count_pairs`.
@@ -221,10 +221,7 @@ def compare_totals(
     """
     given, table_options = TotalSettings.split(options)
     settings = TotalSettings(**given)
-    names = [
-        _checks.choice(name, "guarantee", GUARANTEES)
-        for name in _checks.items(guarantees, "guarantees")
-    ]
+    names = _checks.choices(guarantee, "guarantee", GUARANTEES)
     if sample is not None:
         table_options |= {"sample": sample, "seed": settings.seed}
     counted = as_counted(data, **table_options)

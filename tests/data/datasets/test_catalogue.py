@@ -1,6 +1,7 @@
 """Reading the datasets, on the real files."""
 
 import os
+from functools import cache
 
 import pyarrow.compute as pc
 import pytest
@@ -27,9 +28,14 @@ def test_every_dataset_has_a_shape_here():
     assert set(SHAPES) == set(DATASETS)
 
 
+@cache
+def _read(name):
+    return dataset(name).read()
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_shape_as_published(name):
-    table = dataset(name).read()
+    table = _read(name)
     assert (table.num_rows, table.num_columns) == SHAPES[name]
 
 
@@ -38,14 +44,14 @@ def _share(table, column, value):
 
 
 def test_adult_has_the_published_shares():
-    table = dataset("adult").read()
+    table = _read("adult")
     assert _share(table.slice(0, 32_561), "income", ">50K") == pytest.approx(0.2408, abs=1e-4)
     assert _share(table.slice(32_561), "income", ">50K") == pytest.approx(0.2362, abs=1e-4)
     assert table["workclass"].null_count + table["occupation"].null_count > 0
 
 
 def test_celeba_has_the_published_shares():
-    table = dataset("celeba").read()
+    table = _read("celeba")
     shares = {"Male": 0.4168, "Smiling": 0.4821, "Young": 0.7736}
     for name, share in shares.items():
         assert _share(table, name, 1) == pytest.approx(share, abs=1e-4)

@@ -248,7 +248,7 @@ def test_commands_count_and_analyse_in_the_session(spark, tmp_path):
     done = run("count", folder, "-o", tmp_path / "all.pairs", "--engine", "spark")
     assert done.returncode == 0, done.stderr
     assert PairCounts.load(tmp_path / "all.pairs") == sp.count_pairs(folder)
-    options = ["-m", "grr", "--totals", "exact", "--format", "json"]
+    options = ["-m", "grr", "--guarantee", "exact", "--format", "json"]
     here = run("analyse", folder, *options, "--sample", 500)
     there = run("analyse", folder, *options, "--sample", 500, "--engine", "spark")
     assert there.returncode == 0, there.stderr

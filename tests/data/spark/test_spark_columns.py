@@ -198,13 +198,23 @@ def test_no_record_left_raises_as_with_the_local_engine(spark, tmp_path):
         sp.count_pairs(frame.where("b < 0"), domain=domain)
 
 
+@pytest.fixture
+def in_groups(spark, monkeypatch):
+    """The results of two or more shards are merged in groups first."""
+    monkeypatch.setattr(spark_jobs, "TREE_FROM", 2)
+    before = spark.conf.get(spark_jobs.SHUFFLE_PARTITIONS)
+    spark.conf.set(spark_jobs.SHUFFLE_PARTITIONS, "2")
+    yield
+    spark.conf.set(spark_jobs.SHUFFLE_PARTITIONS, before)
+
+
+@pytest.mark.usefixtures("in_groups")
 @pytest.mark.parametrize("missing", ["category", pytest.param("drop", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "few",
     [pytest.param(5, id="bins", marks=pytest.mark.slow), pytest.param(50, id="categories")],
 )
 def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, missing):
-    monkeypatch.setattr(spark_jobs, "TREE_FROM", 2)
     counted, groups = spark_jobs._groups, []
     monkeypatch.setattr(
         spark_jobs, "_groups", lambda table: groups.append(counted(table)) or groups[-1]
@@ -230,8 +240,8 @@ def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, 
     assert set(groups) == {3}, "7 shards of the files"
 
 
-def test_merging_in_groups_raises_the_same_error(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.jobs.TREE_FROM", 2)
+@pytest.mark.usefixtures("in_groups")
+def test_merging_in_groups_raises_the_same_error(spark, tmp_path):
     table = pa.table({"w": [f"word {number}" for number in range(600)]})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=40)
     expected = problem(table, max_values=50)

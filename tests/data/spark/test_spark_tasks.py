@@ -58,7 +58,7 @@ def joined(parts, order):
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 50),
-    cuts=st.lists(st.integers(0, ROWS), max_size=8),
+    cuts=st.lists(st.integers(0, ROWS), max_size=4),
     order=st.integers(0, 2**32),
     missing=st.sampled_from(["category", "drop"]),
 )
@@ -72,7 +72,7 @@ def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, miss
 
 @settings(max_examples=40, deadline=None)
 @given(
-    cuts=st.lists(st.integers(0, ROWS), max_size=8),
+    cuts=st.lists(st.integers(0, ROWS), max_size=4),
     order=st.integers(0, 2**32),
     missing=st.sampled_from(["category", "drop"]),
 )
@@ -131,6 +131,16 @@ def test_no_record_is_left():
         partial_domain(found, whole.column_names, options, 1.0)
     with pytest.raises(TableError, match=r"^the table has no records$"):
         partial_domain(joined(shards(whole.slice(0, 0), [], options), 0), ["a", "b"], options, 1.0)
+
+
+@pytest.mark.parametrize("order", range(4))
+def test_a_shard_whose_records_are_all_dropped_changes_nothing(order):
+    whole = pa.table({"a": pa.array([1, 2, None, None, 1]), "b": [1, 1, 2, 3, 2]})
+    options = TableOptions(missing="drop")
+    found = joined(shards(whole, [2, 4], options), order)
+    assert (found.rows, found.kept) == (5, 3)
+    known = partial_domain(found, whole.column_names, options, 1.0)
+    assert known.counts == sp.count_pairs(whole, missing="drop")
 
 
 def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monkeypatch):

@@ -115,7 +115,7 @@ def test_limits_hold_for_any_counts(rows, numbers, limit, epsilon):
 @pytest.mark.parametrize("rule", ["answer", "record"])
 def test_limits_of_a_form_hold_in_fractions(rule):
     people = xor_people((2, 3))
-    made = shape(people, ["a", "b"], limits=0.8, rule=rule)
+    made = shape(people, ["a", "b"], limit=0.8, rule=rule)
     tables = form_table(people, ["a", "b"], people.domain.names).targets
     record = made.promises["record", "a, b"]
     own = 0.8 if rule == "answer" else record[1]
@@ -129,7 +129,7 @@ def test_the_record_limit_is_that_of_the_product():
     table = form_table(people, ["a", "b"], people.domain.names)
     limits = [RatioLimit(name, table.targets[name], 0.8) for name in people.domain.names]
     budgets = product_budgets(limits, (2, 2), [0.8, 0.8])
-    made = shape(people, ["a", "b"], limits=0.8)
+    made = shape(people, ["a", "b"], limit=0.8)
     assert made.promises["record", "a, b"][0] == sum(budgets)
     grr = sp.GRR(2, budgets[0] + 1e-6).channel()
     leaks = [sp.exact_leakage(one.rows, np.kron(grr, grr)).value for one in limits]
@@ -138,9 +138,9 @@ def test_the_record_limit_is_that_of_the_product():
 
 def test_known_attributes_are_limits_too():
     people = xor_people((2, 2, 2))
-    free = shape(people, ["a", "b"], limits=0.8, rule="record", record_limit=1.6)
+    free = shape(people, ["a", "b"], limit=0.8, rule="record", record_limit=1.6)
     bound = shape(
-        people, ["a", "b"], limits=0.8, rule="record", record_limit=1.6, known=["c", ("a", "c")]
+        people, ["a", "b"], limit=0.8, rule="record", record_limit=1.6, known=["c", ("a", "c")]
     )
     assert free.given_answers(1) > 0.9
     assert max(bound.realised("known").values()) <= 0.8
@@ -153,7 +153,7 @@ def test_known_attributes_are_limits_too():
 
 def test_a_limit_of_0_makes_reports_independent():
     people = xor_people(odd=[301, 199, 398, 602])  # P(a | xor) does not depend on xor
-    made = shape(people, ["a", "b"], limits={"xor": 0.0}, wanted="a", epsilon=1.0, record_limit=2.0)
+    made = shape(people, ["a", "b"], limit={"xor": 0.0}, wanted="a", epsilon=1.0, record_limit=2.0)
     counts = form_table(people, ["a", "b"], ["xor"]).targets["xor"]
     assert exact_ratio(made.thresholds, counts) == 1
     assert made.realised()["xor"] == 0
@@ -163,13 +163,13 @@ def test_a_limit_of_0_makes_reports_independent():
 
 def test_a_limit_of_0_without_informative_reports_raises():
     with pytest.raises(sp.InputError, match=r"estimates the wanted.*smallest valid limit is 1e-06"):
-        shape(ADULT, "relationship", limits={"sex": 0.0}, epsilon=3.0)
+        shape(ADULT, "relationship", limit={"sex": 0.0}, epsilon=3.0)
     with pytest.raises(sp.InputError, match="record limit of 0 is informative"):
-        shape(ADULT, "relationship", limits={"sex": 1.0}, epsilon=0.0)
+        shape(ADULT, "relationship", limit={"sex": 1.0}, epsilon=0.0)
 
 
 def test_the_suggested_smallest_limit_is_valid():
-    made = shape(ADULT, "relationship", limits={"sex": 1e-6}, epsilon=3.0)
+    made = shape(ADULT, "relationship", limit={"sex": 1e-6}, epsilon=3.0)
     assert 0 < made.realised()["sex"] <= 1e-6
     assert made.informative
 
@@ -177,7 +177,7 @@ def test_the_suggested_smallest_limit_is_valid():
 def test_the_leakage_about_a_revealed_xor_is_stated():
     people = xor_people(odd=[25, 25, 25, 25])
     made = shape(
-        people, ["a", "b"], limits={"a": 0.1, "b": 0.1}, wanted=[("a", "b")], epsilon=3.0,
+        people, ["a", "b"], limit={"a": 0.1, "b": 0.1}, wanted=[("a", "b")], epsilon=3.0,
         record_limit=3.0, rule="record",
     )  # fmt: skip
     assert max(made.realised().values()) <= 0.1
@@ -263,7 +263,7 @@ def test_the_gap_bounds_a_poor_mixture():
     ],
 )
 def test_adult(source, target, limit, variance):
-    made = shape(ADULT, source, limits={target: limit}, epsilon=3.0)
+    made = shape(ADULT, source, limit={target: limit}, epsilon=3.0)
     assert made.nominal_variance == pytest.approx(variance, abs=6e-4)
     assert made.proven
     assert -1e-9 < made.gap <= 1e-3
@@ -291,7 +291,7 @@ def total_variance(mechanism, frequencies):
 @pytest.mark.parametrize("source", ["race", "marital-status", "workclass"])
 def test_without_limits_it_is_no_worse_than_standard_mechanisms(source, epsilon):
     counts = ADULT.marginal(source)
-    made = shape(ADULT, source, limits={}, epsilon=epsilon)
+    made = shape(ADULT, source, limit={}, epsilon=epsilon)
     standard = [sp.mechanism(name, len(counts), epsilon) for name in ("grr", "ss", "oue")]
     best = min(total_variance(one, counts / counts.sum()) for one in standard)
     assert made.nominal_variance <= best * (1 + 2e-6)
@@ -313,12 +313,12 @@ def product_variance(sizes, budgets, frequencies):
 def test_a_form_lies_between_its_product_and_each_answer_alone(sizes, rule):
     people = xor_people(sizes)
     names = people.domain.names[:-1]
-    made = shape(people, names, limits=1.0, rule=rule)
+    made = shape(people, names, limit=1.0, rule=rule)
     table = form_table(people, names, people.domain.names)
     limits = [RatioLimit(name, table.targets[name], 1.0) for name in people.domain.names]
     budgets = product_budgets(limits, sizes, [1.0] * len(sizes))
     product = product_variance(sizes, budgets, table.counts / table.counts.sum())
-    alone = sum(shape(people, name, limits={}, epsilon=1.0).nominal_variance for name in names)
+    alone = sum(shape(people, name, limit={}, epsilon=1.0).nominal_variance for name in names)
     assert alone * (1 - 1e-5) <= made.nominal_variance <= product * (1 + 1e-5)
 
 
@@ -334,7 +334,7 @@ def test_product_reports_are_the_columns_of_grr():
 
 def test_the_leakage_given_known_answers_agrees_with_brute_force():
     people = xor_people((2, 2, 2))
-    made = shape(people, ["a", "b", "c"], limits=1.0)
+    made = shape(people, ["a", "b", "c"], limit=1.0)
     counts, channel = made.counts.reshape(2, 2, 2), made.channel().reshape(2, 2, 2, -1)
     worst = {0: 0.0, 1: 0.0, 2: 0.0}
     for axis in range(3):
@@ -370,14 +370,14 @@ def test_the_leakage_given_known_answers_agrees_with_brute_force():
 
 
 def test_estimates_are_unbiased_for_every_distribution():
-    made = shape(xor_people((2, 3)), ["a", "b"], limits=1.0)
+    made = shape(xor_people((2, 3)), ["a", "b"], limit=1.0)
     channel = made.channel()
     for axes, coefficients in made._estimates.items():
         assert np.abs(channel @ coefficients - table_rows(made.sizes, axes).T).max() < 1e-9
 
 
 def test_simulated_errors_are_the_stated_ones():
-    made = shape(xor_people((2, 2)), ["a", "b"], limits=1.0)
+    made = shape(xor_people((2, 2)), ["a", "b"], limit=1.0)
     other = np.array([0.1, 0.2, 0.3, 0.4])  # not the nominal distribution
     draws, n, runs = np.random.default_rng(5), 500, 400
     found = []
@@ -396,7 +396,7 @@ def test_simulated_errors_are_the_stated_ones():
 
 
 def test_the_nominal_variance_is_the_simulated_one():
-    made = shape(ADULT, "relationship", limits={"sex": 0.25}, epsilon=3.0)
+    made = shape(ADULT, "relationship", limit={"sex": 0.25}, epsilon=3.0)
     draws, n, runs = np.random.default_rng(7), 400, 500
     squares = []
     for run in range(runs):
@@ -411,11 +411,11 @@ def test_the_nominal_variance_is_the_simulated_one():
 
 def test_weights_of_wanted_tables_change_variances():
     people = xor_people((2, 2))
-    plain = shape(people, ["a", "b"], limits=1.0)
-    heavy = shape(people, ["a", "b"], limits=1.0, wanted={"a": 10.0, "b": 1.0})
+    plain = shape(people, ["a", "b"], limit=1.0)
+    heavy = shape(people, ["a", "b"], limit=1.0, wanted={"a": 10.0, "b": 1.0})
     assert heavy.variances["a"] < plain.variances["a"]
     assert heavy.variances["b"] > plain.variances["b"]
-    joint = shape(people, ["a", "b"], limits=1.0, wanted=[("a", "b")])
+    joint = shape(people, ["a", "b"], limit=1.0, wanted=[("a", "b")])
     cells = joint.variance(1, joint.nominal).sum()
     assert cells < plain.variance(1, plain.nominal).sum()
 
@@ -425,7 +425,7 @@ def test_weights_of_wanted_tables_change_variances():
 
 @pytest.mark.parametrize("target", ["sex", "race"])
 def test_the_best_so_far_is_returned_when_time_is_over(target):
-    given: dict[str, Any] = {"limits": {target: 0.25}, "epsilon": 3.0}
+    given: dict[str, Any] = {"limit": {target: 0.25}, "epsilon": 3.0}
     shown = []
     early, late = (
         shape(ADULT, "workclass", **given, seconds=limit, progress=lambda *at: shown.append(at))
@@ -453,7 +453,7 @@ def test_an_interrupt_ends_the_search_with_the_best_so_far(monkeypatch):
             raise KeyboardInterrupt
         return usual(self, gain)
 
-    given: dict[str, Any] = {"limits": {"race": 0.25}, "epsilon": 3.0}
+    given: dict[str, Any] = {"limit": {"race": 0.25}, "epsilon": 3.0}
     whole = shape(ADULT, "workclass", **given)
     monkeypatch.setattr(AdmissibleReports, "best_report", interrupted)
     made = shape(ADULT, "workclass", **given)
@@ -467,7 +467,7 @@ def test_an_interrupt_ends_the_search_with_the_best_so_far(monkeypatch):
 
 
 def test_the_result_is_a_table():
-    made = shape(xor_people(), ["a", "b"], limits=1.0)
+    made = shape(xor_people(), ["a", "b"], limit=1.0)
     frame = made.to_pandas()
     assert list(frame.columns) == ["promise", "attribute", "limit", "realised"]
     assert (frame.realised <= frame.limit).all()
@@ -476,7 +476,7 @@ def test_the_result_is_a_table():
 
 
 def test_the_chart_shows_the_likeliest_reports():
-    made = shape(ADULT, "relationship", limits={"sex": 0.25}, epsilon=3.0)
+    made = shape(ADULT, "relationship", limit={"sex": 0.25}, epsilon=3.0)
     text = made.chart().to_json()
     assert "Wife" in text
     rows = made.chart().to_dict()["data"]["values"]
@@ -489,8 +489,8 @@ def test_the_chart_shows_the_likeliest_reports():
 
 def test_pair_counts_and_records_give_the_same():
     people = xor_people()
-    first = shape(people, "a", limits={"xor": 0.1}, epsilon=1.0)
-    second = shape(people.pairs(), "a", limits={"xor": 0.1}, epsilon=1.0)
+    first = shape(people, "a", limit={"xor": 0.1}, epsilon=1.0)
+    second = shape(people.pairs(), "a", limit={"xor": 0.1}, epsilon=1.0)
     assert first.describe() == second.describe()
 
 
@@ -501,9 +501,9 @@ def test_pair_counts_and_records_give_the_same():
         ({"sources": ["sex", "sex"]}, "different"),
         ({"sources": "nobody"}, "no attribute"),
         ({"sources": ["occupation", "education"]}, "at most 48 cells together, got 240; ask fewer"),
-        ({"limits": {"nobody": 1.0}}, "no attribute"),
-        ({"limits": {"sex": -1.0}}, "limit of 'sex'"),
-        ({"limits": {"sex": 1.0}}, "epsilon must be given for 'race'"),
+        ({"limit": {"nobody": 1.0}}, "no attribute"),
+        ({"limit": {"sex": -1.0}}, "limit of 'sex'"),
+        ({"limit": {"sex": 1.0}}, "epsilon must be given for 'race'"),
         ({"epsilon": {"sex": 1.0}}, "epsilon of an attribute"),
         ({"rule": "answers"}, "did you mean 'answer'"),
         ({"gap": 0.0}, "gap"),
@@ -516,7 +516,7 @@ def test_pair_counts_and_records_give_the_same():
     ],
 )
 def test_bad_input(options, message):
-    given = {"sources": "race", "limits": 1.0, **options}
+    given = {"sources": "race", "limit": 1.0, **options}
     with pytest.raises(sp.SeepageError, match=message):
         shape(ADULT, **given)
 
@@ -525,11 +525,11 @@ def test_samples_raise():
     people = xor_people()
     sample = sp.Records(people.domain, people.codes, people.weights, population=10_000)
     with pytest.raises(sp.SeepageError, match="sample"):
-        shape(sample, "a", limits=1.0)
+        shape(sample, "a", limit=1.0)
 
 
 def test_cells_of_answers_are_checked():
-    made = shape(xor_people(), ["a", "b"], limits=1.0)
+    made = shape(xor_people(), ["a", "b"], limit=1.0)
     for answers in ({"a": [0]}, {"a": [0], "b": [2]}, {"a": [0, 1], "b": [0]}, {"a": 1, "b": 1}):
         with pytest.raises(sp.InputError, match="answers"):
             made.cell_codes(answers)
@@ -541,7 +541,7 @@ def test_shares_near_0_do_not_end_the_search() -> None:
         [sp.Attribute("a", ("0", "1")), sp.Attribute("b", ("0", "1")), sp.Attribute("c", ("0",))]
     )
     people = sp.Records(domain, [[0, 0, 0], [1, 0, 0]], [5_000_000, 2_000_000])
-    options: dict[str, Any] = {"limits": {"a": 20.0, "c": 0.3}, "epsilon": 20.0, "scope": "table"}
+    options: dict[str, Any] = {"limit": {"a": 20.0, "c": 0.3}, "epsilon": 20.0, "scope": "table"}
     made = sp.shape(people, ["a", "b"], known=["c"], **options)
     assert made.realised()["a"] <= 20.0
     assert "gap" in repr(made)
@@ -555,7 +555,7 @@ def test_a_combination_that_never_occurs_beside_a_record_limit(limit, record_lim
     counts |= {(2, 0): 22, (2, 1): 34}
     records = sp.Records(domain, list(counts), list(counts.values()))
     made = sp.shape(
-        records, ["x", "y"], limits=limit, epsilon=2.0, record_limit=record_limit, scope="table"
+        records, ["x", "y"], limit=limit, epsilon=2.0, record_limit=record_limit, scope="table"
     )
     assert max(made.realised().values()) <= limit
     assert made.realised_epsilon <= record_limit

@@ -41,7 +41,7 @@ def true_leakage(made):
 )
 def test_limits_hold_for_the_population(seeds):
     for seed in seeds:
-        made = sp.shape(sample(20_000, seed), "job", limits={"sex": 0.3}, epsilon=2.0, seed=seed)
+        made = sp.shape(sample(20_000, seed), "job", limit={"sex": 0.3}, epsilon=2.0, seed=seed)
         limit, certified = made.promises["target", "sex"]
         assert limit == 0.3
         assert true_leakage(made) <= certified <= 0.3
@@ -51,7 +51,7 @@ def test_limits_hold_for_the_population(seeds):
 
 
 def test_a_report_shaped_to_a_table_leaks_more_in_the_population():
-    made = [sp.shape(sample(2_000, s), "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
+    made = [sp.shape(sample(2_000, s), "job", limit={"sex": 0.3}, epsilon=2.0, scope="table")
             for s in range(6)]  # fmt: skip
     assert sum(true_leakage(one) > 0.3 for one in made) >= 4
 
@@ -59,9 +59,9 @@ def test_a_report_shaped_to_a_table_leaks_more_in_the_population():
 @pytest.mark.slow
 def test_more_records_allow_lower_variance():
     few, many = (
-        sp.shape(sample(n, 1), "job", limits={"sex": 0.3}, epsilon=2.0) for n in (20_000, 2_000_000)
+        sp.shape(sample(n, 1), "job", limit={"sex": 0.3}, epsilon=2.0) for n in (20_000, 2_000_000)
     )
-    whole = sp.shape(sample(2_000_000, 1), "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
+    whole = sp.shape(sample(2_000_000, 1), "job", limit={"sex": 0.3}, epsilon=2.0, scope="table")
     assert whole.nominal_variance < many.nominal_variance < few.nominal_variance
     assert many.nominal_variance < 1.15 * whole.nominal_variance
 
@@ -73,11 +73,11 @@ def test_a_form_is_certified_too():
     codes = np.column_stack([base ^ flip for flip in flips])
     names = ("a", "b", "c")
     records = sp.Records(sp.Domain([sp.Attribute(n, ("0", "1")) for n in names]), codes)
-    made = sp.shape(records, ["a", "b"], limits=1.0)
+    made = sp.shape(records, ["a", "b"], limit=1.0)
     assert max(made.realised().values()) <= 1.0
     assert set(made.realised()) == set(names)
     assert max(made.realised("answer").values()) <= 1.0
-    table = sp.shape(records, ["a", "b"], limits=1.0, scope="table")
+    table = sp.shape(records, ["a", "b"], limit=1.0, scope="table")
     assert table.nominal_variance < made.nominal_variance < 1.3 * table.nominal_variance
 
 
@@ -86,14 +86,14 @@ def test_without_a_secret_only_the_budget_limits_reports(limits):
     """An attribute of one value is no secret."""
     domain = sp.Domain([*DOMAIN, sp.Attribute("country", ("here",))])
     records = sp.Records(domain, [[job, 0, 0] for job in range(4)], [900, 700, 400, 300])
-    made = sp.shape(records, "job", limits=limits, epsilon=2.0)
+    made = sp.shape(records, "job", limit=limits, epsilon=2.0)
     assert made.realised() == dict.fromkeys(limits, 0.0)
     assert 1.9 < made.realised("record")["job"] <= 2.0
 
 
 def test_values_without_records_may_have_any_distribution():
     counts = np.array([[400, 0], [300, 1], [200, 0], [100, 0]])
-    made = sp.shape(sp.Records.from_joint(DOMAIN, counts), "job", limits={"sex": 0.1}, epsilon=2.0)
+    made = sp.shape(sp.Records.from_joint(DOMAIN, counts), "job", limit={"sex": 0.1}, epsilon=2.0)
     women = counts[:, 0] / counts[:, 0].sum()
     leakages = [made.leakage(np.stack([women, men])).value for men in np.eye(4)]
     assert 0.05 < max(leakages) <= 0.1
@@ -101,7 +101,7 @@ def test_values_without_records_may_have_any_distribution():
 
 def test_the_kept_share_is_the_largest_that_is_certified():
     records = sample(2_000, 1)
-    made = sp.shape(records, "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
+    made = sp.shape(records, "job", limit={"sex": 0.3}, epsilon=2.0, scope="table")
     rest = form_table(records, ["job"], ["sex"])
     reports = (made.channel() / (made.nominal @ made.channel())).T
     level = statement_level(rest, made.outputs + 1, 0.95)
@@ -127,7 +127,7 @@ def test_the_kept_share_is_the_largest_that_is_certified():
     ],
 )
 def test_bad_input(options, message):
-    given = {"data": sample(1_000, 1), "sources": "job", "limits": 1.0, **options}
+    given = {"data": sample(1_000, 1), "sources": "job", "limit": 1.0, **options}
     with pytest.raises(sp.InputError, match=message):
         sp.shape(**given)
 

@@ -56,6 +56,12 @@ def finds(monkeypatch):
     return found
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Files of charts without their pictures, which take longest."""
+    monkeypatch.setattr(running_module, "save_chart", lambda chart, path: path.write_text("chart"))
+
+
 def _calls(finds):
     return [find.calls for find in finds.values()]
 
@@ -71,6 +77,7 @@ def test_files_of_a_run(finds, tmp_path):
     assert (kept["shows"], kept["notes"]) == ("what the paper shows", ["a note of call 1"])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_finished_items_are_kept(finds, tmp_path):
     reproduce(folder=tmp_path)
     told = []
@@ -79,6 +86,7 @@ def test_finished_items_are_kept(finds, tmp_path):
     assert told == [("first", False), ("second", False)]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_again_computes_finished_items(finds, tmp_path):
     reproduce(folder=tmp_path)
     reproduce(["second"], tmp_path, again=True)
@@ -87,6 +95,7 @@ def test_again_computes_finished_items(finds, tmp_path):
     assert numbers == {"first": {"number": 2.1, "calls": 1}, "second": {"number": 2.1, "calls": 2}}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_files_of_earlier_runs_are_removed(finds, tmp_path):
     reproduce(["second"], tmp_path)
     assert (tmp_path / "second-a.svg").exists()
@@ -95,6 +104,7 @@ def test_files_of_earlier_runs_are_removed(finds, tmp_path):
     assert (tmp_path / "second-b.svg").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_stopped_run_keeps_what_is_finished_and_continues(finds, tmp_path):
     finds["second"].failing = True
     with pytest.raises(KeyboardInterrupt):
@@ -109,6 +119,7 @@ def test_a_stopped_run_keeps_what_is_finished_and_continues(finds, tmp_path):
     assert "not made yet" not in (tmp_path / "index.html").read_text()
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("damage", ["broken", "truncated", "csv", "svg"])
 def test_a_damaged_item_is_computed_again(finds, tmp_path, damage):
     reproduce(["first"], tmp_path)
@@ -123,6 +134,7 @@ def test_a_damaged_item_is_computed_again(finds, tmp_path, damage):
     assert finds["first"].calls == 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_item_is_computed_again_for_other_code_or_data(finds, tmp_path, monkeypatch):
     reproduce(["first"], tmp_path)
     monkeypatch.setattr(running_module, "_code_digest", lambda: "other code")
@@ -136,17 +148,20 @@ def test_an_item_is_computed_again_for_other_code_or_data(finds, tmp_path, monke
     assert finds["first"].calls == 3
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_progress_counts_the_items_asked_for(finds, tmp_path):
     seen = []
     reproduce(folder=tmp_path, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 2), (2, 2)]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_unknown_item_raises_with_the_nearest(finds, tmp_path):
     with pytest.raises(InputError, match="did you mean 'first'"):
         reproduce(["firts"], tmp_path)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_folder_that_cannot_be_created_raises(finds, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot make the folder"):

@@ -39,7 +39,7 @@ def shape(
     data: Any,
     sources: Any,
     *,
-    limits: Any,
+    limit: Any,
     epsilon: Any = None,
     record_limit: float | None = None,
     rule: str = "answer",
@@ -67,7 +67,7 @@ def shape(
         `PairCounts`.
     sources
         The attribute to ask, or several with one report for all their answers.
-    limits
+    limit
         Maximum leakage in nats about each attribute of the table, asked or not: one limit l for
         all, or a mapping of the attributes to protect.  P(report | x) <= e^l P(report | x').
     epsilon
@@ -80,7 +80,7 @@ def shape(
         the same limits.
     rule
         `"answer"`: a change of one answer changes a report's likelihood by at most e^epsilon.
-        `"record"`: only `limits` and `record_limit` hold, and an adversary who knows other answers
+        `"record"`: only `limit` and `record_limit` hold, and an adversary who knows other answers
         may learn far more, up to `record_limit`.
     known
         Attributes, or tuples of them, that an adversary may know of the person: limits then also
@@ -122,7 +122,7 @@ def shape(
     --------
     >>> import seepage as sp
     >>> adult = sp.load_pairs("adult")
-    >>> made = sp.shape(adult, "relationship", limits={"sex": 0.25}, epsilon=3.0, scope="table")
+    >>> made = sp.shape(adult, "relationship", limit={"sex": 0.25}, epsilon=3.0, scope="table")
     >>> made
     ShapedMechanism(relationship: 6 cells, 12 reports, epsilon 3, n x variance 8.588, gap 1e-06)
     >>> made.realised()["sex"] <= 0.25
@@ -141,7 +141,7 @@ def shape(
     }
     needs_records = for_population or len(names) > 1 or bool(known_sets)
     counted = as_counted(data, records=needs_records, **table_options)
-    target_limits = _limits(counted.domain, limits)
+    target_limits = _limits(counted.domain, limit)
     _check_cells(counted.domain, names)
     options["epsilons"] = _epsilons(names, target_limits, epsilon)
     if for_population and known_sets:
@@ -202,14 +202,13 @@ def _stop_function(seconds: Any, progress: Progress | None) -> Callable[[], bool
     return stop
 
 
-def _limits(domain: Domain, limits: Any) -> dict[str, float]:
+def _limits(domain: Domain, limit: Any) -> dict[str, float]:
     """Return the limit of each protected attribute."""
-    if not isinstance(limits, Mapping):
-        limit = _checks.epsilon(limits, "limits")
-        return dict.fromkeys(domain.names, limit)
+    if not isinstance(limit, Mapping):
+        return dict.fromkeys(domain.names, _checks.epsilon(limit, "limit"))
     return {
-        domain[name].name: _checks.epsilon(limit, f"the limit of {_checks.shown(name)}")
-        for name, limit in limits.items()
+        domain[name].name: _checks.epsilon(value, f"the limit of {_checks.shown(name)}")
+        for name, value in limit.items()
     }
 
 
