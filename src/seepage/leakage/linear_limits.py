@@ -122,6 +122,7 @@ class _Fractions(NamedTuple):
         """Return the logarithms of the maxima over S, or `attained` where that is larger.
 
         Dinkelbach's iteration on all branches; the value is a valid bound wherever it stops.
+        `seepage.leakage.solver` knows no constants in the ratio and no values fixed in S.
         """
         ratio = np.exp(np.minimum(attained, 600.0))
         for iteration in range(DINKELBACH_ROUNDS + 1):

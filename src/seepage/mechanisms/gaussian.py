@@ -223,26 +223,8 @@ gaussian_grid = lru_cache(maxsize=32)(GaussianGrid)
 """The grid of a standard deviation and slack, computed once for all alphabets."""
 
 
-def normal_tail(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Return bounds on P(Z > x) of a standard normal Z, with relative difference <= 10^-digits.
-
-    The bounds are certified: interval arithmetic of Arb [Johansson 2017].
-
-    Examples
-    --------
-    >>> low, high = normal_tail(Fraction(2), 20)
-    >>> f"{float(low):.16f}", low < high < low * (1 + Fraction(1, 10**20))
-    ('0.0227501319481792', True)
-    """
-    from flint import arb, ctx, fmpq
-
-    with ctx.workprec(_bits(digits)):
-        ball = _normal_tail(arb(fmpq(x.numerator, x.denominator)))
-        return _as_fraction(ball.lower()), _as_fraction(ball.upper())
-
-
 def _normal_tail(x: Any) -> Any:
-    """Return P(Z > x) as an Arb ball, at the working precision."""
+    """Return P(Z > x) as a certified ball of Arb [Johansson 2017], at the working precision."""
     return (x / type(x)(2).sqrt()).erfc() / 2
 
 

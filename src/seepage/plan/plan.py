@@ -308,7 +308,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
             asked again gets the same form; and the secret key, bytes or the path of its file
             (see `seepage.collection.perturb`).
         table_options
-            Table options of `count_pairs`, except `domain` and `bins`, which the plan fixes.
+            Table options of `count_pairs`, except those that the plan fixes: `domain`, `bins`,
+            `pool` and `person`.
 
         See Also
         --------
