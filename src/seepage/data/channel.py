@@ -5,7 +5,6 @@ Matrices are dense NumPy arrays or SciPy sparse matrices; sparse ones are never 
 
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +16,8 @@ from seepage.data.domain import Attribute
 from seepage.errors import ChannelError
 
 ROW_SUM_TOLERANCE = 1e-9
+MAX_PRODUCT_CELLS = 1 << 12
+ONES = np.ones(64)
 NUMBER_KINDS = "biufO"
 """`dtype.kind` of arrays that can hold probabilities; `Fraction`s come as objects."""
 
@@ -93,13 +94,11 @@ def _check_probabilities(matrix: DenseOrSparse, cells: Floats, name: str) -> Non
 
 
 def _rows_sum_to_one(matrix: DenseOrSparse) -> bool:
-    sums = matrix.dot(_ones(matrix.shape[1])).tolist()  # faster than sum for small matrices
+    # Products are faster for small matrices; of large ones they would start the threads of BLAS.
+    width = matrix.shape[1]
+    small = width <= len(ONES) and matrix.size <= MAX_PRODUCT_CELLS
+    sums = (matrix.dot(ONES[:width]) if small else matrix.sum(axis=1)).tolist()
     return bool(1 - min(sums) <= ROW_SUM_TOLERANCE and max(sums) - 1 <= ROW_SUM_TOLERANCE)
-
-
-@lru_cache(maxsize=8)
-def _ones(count: int) -> Floats:
-    return np.ones(count)
 
 
 def is_sparse(matrix: Any) -> bool:
