@@ -167,7 +167,7 @@ def open_records(
     if assigned is not None:
         domain = assigned.added_to(domain)
     options = TableOptions.from_keywords(domain=domain, **table)
-    source = open_source(data, options)
+    source = open_source(data, options, on_demand=True)
     columns_read = [options.rename.get(name, name) for name in source.names]
     for name in domain.names:
         if name not in columns_read:
