@@ -20,9 +20,10 @@ def make_bitmaps(columns, order, words, bits, width):
     """Return bitmaps, words x values: row order[i] is bit bits[i] of word words[i]."""
     bitmaps = np.zeros((words[-1] + 1, width), np.uint64)
     for i in range(len(order)):
+        row, bitmap = columns[order[i]], bitmaps[words[i]]
         bit = np.uint64(1) << np.uint64(bits[i])
-        for k in range(columns.shape[1]):
-            bitmaps[words[i], columns[order[i], k]] |= bit
+        for k in range(len(row)):
+            bitmap[row[k]] |= bit
     return bitmaps
 
 
