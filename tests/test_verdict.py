@@ -257,3 +257,12 @@ def test_leaks_with_a_lower_limit_of_0_are_not_listed():
     matrix = sp.leakage_matrix(people, 1.0, mechanism="grr")
     assert matrix.values.max() > 0
     assert find_leaks(matrix) == []
+
+
+def test_attributes_that_are_not_named_are_counted_singly():
+    """education = education-num are two of Adult's fifteen."""
+    decision = sp.analyse("adult", 1.0, limit=3.0).verdict.decision
+    assert "15 of 15 attributes (age, workclass, fnlwgt and 12 more)" in decision
+    names = ["education", "education-num", "sex", "race", "age"]
+    decision = sp.analyse("adult", 1.0, limit=3.0, columns=names).verdict.decision
+    assert "5 of 5 attributes (education = education-num, sex, race and 1 more)" in decision

@@ -14,7 +14,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import round_down
-from seepage._results import Result, json_ready, short_list
+from seepage._results import Result, json_ready
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
@@ -214,10 +214,13 @@ def upper_text(value: float) -> str:
     return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if math.isfinite(value) else "infinity"
 
 
-def _equated_names(names: Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
-    """Return names, those of equivalent attributes joined as "a = b"."""
-    joined = {name: [n for n in names if n in group] for group in groups for name in group}
-    return list(dict.fromkeys(" = ".join(joined.get(name, [name])) for name in names))
+def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:
+    """Return the first names, equivalent attributes as "a = b", and the number of the others."""
+    joined = {name: tuple(n for n in names if n in group) for group in groups for name in group}
+    shown = list(dict.fromkeys(joined.get(name, (name,)) for name in names))[:3]
+    listed = ", ".join(" = ".join(alike) for alike in shown)
+    more = len(names) - sum(map(len, shown))
+    return f"{listed} and {more} more" if more else listed
 
 
 def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
@@ -230,7 +233,7 @@ def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) 
     if exceeded:
         exceeded = sorted(exceeded, key=lambda j: (j.limit or 0.0) - j.lower)
         top = exceeded[0]
-        names = short_list(_equated_names([j.attribute for j in exceeded], groups))
+        names = _listed([j.attribute for j in exceeded], groups)
         verb = "exceeds its limit" if len(exceeded) == 1 else "exceed their limits"
         return (
             f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of {count}); "
@@ -238,7 +241,7 @@ def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) 
             f"{top.limit:g} are allowed."
         )
     if undecided:
-        names = short_list(_equated_names([j.attribute for j in undecided], groups))
+        names = _listed([j.attribute for j in undecided], groups)
         return (
             f"Do not rely on these budgets yet: no limit is proven exceeded, but for "
             f"{len(undecided)} of {count} ({names}) no total certifies it either."
