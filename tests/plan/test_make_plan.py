@@ -4,11 +4,13 @@ import json
 import os
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import seepage as sp
 from plan_examples import DOMAIN, counts, people, plan_for
 from seepage.data.datasets import load_pairs
 from seepage.data.domain import Attribute, Domain
@@ -385,3 +387,30 @@ def test_a_plan_of_pairs_without_records():
     assert plan.provenance.records == 0
     with pytest.raises(DomainError, match="without records"):
         certify(plan, empty)
+
+
+def test_certifying_one_question_keeps_the_delta_of_its_mechanism():
+    """The likelihood ratio of approximate GRR exceeds e^epsilon, and counts whole."""
+    table = pa.table({"a": [0, 1] * 500, "b": ([0, 1] * 400) + [1, 0] * 100})
+    releases = {"epsilon": {"a": 1.0, "b": 0.0}, "delta": {"a": 0.05, "b": 0.0}}
+    mechanism = {"a": "approximate-grr", "b": "grr"}
+    totals = sp.total_leakage(table, **releases, mechanism=mechanism, guarantee="exact")
+    plan = make_plan(
+        sp.count_pairs(table),
+        **releases,
+        limit=3.0,
+        mechanism=mechanism,
+        totals=totals,
+        collect=["a"],
+    )
+    assert totals.values[0] > 1.0
+    assert plan.certify(table).totals == pytest.approx(totals.values)
+
+
+def test_a_public_attribute_beside_a_delta():
+    table = pa.table({"a": [0, 1] * 50, "b": [0, 1] * 50})
+    mechanism = {"a": "gauss", "b": "public"}
+    totals = sp.total_leakage(
+        table, 1.0, mechanism=mechanism, delta={"a": 0.1, "b": 0.0}, guarantee="merged"
+    )
+    assert np.isinf(totals.values).all()

@@ -82,7 +82,6 @@ SHOWN_FORMS = 12
     "default where equal budgets and exact or merged totals allow it), or the table.",
 )
 @click.option("-m", "--mechanism", help="A mechanism; by default any, and the best one is planned.")
-@click.option("--delta", type=float, default=0.0, help="Delta of (epsilon, delta)-LDP.")
 @click.option(
     "--budgets",
     type=click.Choice(["equal", "per-attribute"]),
@@ -91,7 +90,9 @@ SHOWN_FORMS = 12
 )
 @COLLECTION_OPTIONS
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
-@click.option("--target-delta", type=float, help="For sampled totals: their delta.")
+@click.option(
+    "--target-delta", "--delta", "target_delta", type=float, help="For sampled totals: their delta."
+)
 @click.option("--confidence", type=float, help="Confidence of all totals together.")
 @SAMPLE_OPTIONS
 @click.option(
@@ -130,7 +131,6 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
             limit,
             guarantee=options["guarantee"],
             mechanism=options["mechanism"],
-            delta=options["delta"],
             budgets=options["budgets"],
             audit=options["audit"],
             progress=progress,

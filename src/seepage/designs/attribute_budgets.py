@@ -129,8 +129,7 @@ def total_slopes(problem: Problem, epsilons: Floats) -> Floats:
 
 def _release(problem: Problem, index: int, epsilon: float) -> Release:
     name, k = problem.mechanism[index], problem.domain[index].size
-    delta = problem.deltas[index]
-    return Release(epsilon, delta, None if name is None else mechanism(name, k, epsilon, delta))
+    return Release(epsilon, 0.0, None if name is None else mechanism(name, k, epsilon))
 
 
 def _contrast(problem: Problem, index: int, epsilon: float) -> float:
@@ -168,6 +167,4 @@ def _lowest_variance(
     shares = problem.pairs.marginals[index] / problem.pairs.records
     pure = [key for key, family in registered().items() if not family.approximate]
     names = pure if fixed is None else [fixed]
-    delta = 0.0 if problem.mechanism[index] is None else problem.deltas[index]
-    candidates = ((mechanism(name, k, epsilon, delta), name) for name in names)
-    return min((float(choice.variance(1, shares).sum()), name) for choice, name in candidates)
+    return min((float(mechanism(n, k, epsilon).variance(1, shares).sum()), n) for n in names)

@@ -187,7 +187,7 @@ def find_budgets(
     audit
         Search for a witness against a guarantee that is an assumption; needs records.
     options
-        Further keywords of `total_leakage` (`delta`, `structure`, `seed`, `reports`, `confidence`,
+        Further keywords of `total_leakage` (`structure`, `seed`, `reports`, `confidence`,
         `target_delta`, `progress`, `scope`), and table options of `count_pairs`.  With
         `scope="population"` totals are upper confidence limits for the population that the records
         were drawn from, and budgets are equal: the largest that pass, which costs no confidence
@@ -363,9 +363,6 @@ def _audited(calibration: Calibration) -> Calibration:
         return calibration
     if isinstance(problem.data, PairCounts):
         note = "no witness was searched for: pair counts have no records; give the table itself"
-        return replace(calibration, notes=(note, *calibration.notes))
-    if calibration.totals.deltas.any():
-        note = "no witness was searched for: a likelihood ratio refutes no total with a delta"
         return replace(calibration, notes=(note, *calibration.notes))
     limited = np.flatnonzero(np.isfinite(problem.limits)).tolist()
     refuted = _refutations(problem, epsilons, limited, problem.options.get("progress"))

@@ -1,6 +1,6 @@
 """The calibration problem, and the largest equal budgets whose totals stay within the limits."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn
@@ -9,6 +9,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats
+from seepage._registry import MECHANISMS
 from seepage.data.domain import Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
@@ -83,11 +84,6 @@ class Problem:
         releases = [PUBLIC if p else m for p, m in zip(self.public, self.mechanism, strict=True)]
         return dict(zip(self.domain.names, releases, strict=True))
 
-    @cached_property
-    def deltas(self) -> list[Any]:
-        """The delta of each attribute's mechanism."""
-        return for_each(self.domain, self.options.get("delta", 0.0), "delta")
-
     @property
     def max_budget(self) -> float:
         """Upper bound of any budget: the largest limit, as an attribute's own report counts."""
@@ -95,7 +91,7 @@ class Problem:
 
     def matrix(self, epsilons: Floats) -> LeakageMatrix:
         """Return the leakage matrix at some budgets."""
-        return leakage_matrix(self.pairs, epsilons, mechanism=self.release_names, delta=self.deltas)
+        return leakage_matrix(self.pairs, epsilons, mechanism=self.release_names)
 
     def independent(self, epsilons: Floats) -> Floats:
         """Return the sum of leakages about each attribute: one leakage matrix, milliseconds."""
@@ -159,10 +155,23 @@ def make_problem(
     limits[is_public] = np.inf
     minima = [_checks.epsilon(v, "least") for v in for_each(domain, least, "least")]
     names = tuple(for_each(domain, mechanism, "mechanism"))
+    _check_pure(names, for_each(domain, more.get("options", {}).get("delta", 0.0), "delta"))
     problem = Problem(data, limits, collected, is_public, np.array(minima), names, **more)
     if (problem.least > limits)[collected].all():
         problem.raise_least()
     return problem
+
+
+def _check_pure(names: Sequence[Any], deltas: Sequence[Any]) -> None:
+    """Raise an InputError for mechanisms with a delta, for which no budgets are found."""
+    known = [name for name in names if isinstance(name, str) and name in MECHANISMS]
+    approximate = [name for name in known if MECHANISMS[name].approximate]
+    if approximate or any(_checks.delta(value) for value in deltas):
+        given = f"mechanism {approximate[0]!r}" if approximate else "a delta above 0"
+        raise InputError(
+            f"budgets are found for mechanisms of delta 0 only, got {given}; totals of given "
+            "budgets with a delta: seepage.total_leakage"
+        )
 
 
 def attribute_masks(
@@ -217,9 +226,8 @@ def largest_within(
     low, at_low = 0.0, excess(0.0)
     if at_low > 0:
         raise InputError(
-            f"no budget fits: with budgets of 0 a total exceeds its limit by {at_low:.4g}; raise "
-            "the limit, declare fewer attributes as public, or choose another guarantee or "
-            "mechanism"
+            f"no budget fits: the public attributes alone exceed a limit by {at_low:.4g}; raise "
+            "the limit, or declare fewer attributes as public"
         )
     high, at_high = maximum, excess(maximum)
     if at_high <= 0:

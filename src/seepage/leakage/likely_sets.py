@@ -380,8 +380,8 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
     delta times the largest total variation distance between two rows.  Rounded up; a positive
     delta' stays positive even where it underflows.
     """
-    if delta == 0:
-        return 0.0
+    if delta == 0 or math.isinf(epsilon):
+        return delta
     if epsilon == 0:
         distance = profile(channel, 0.0)
         share = distance + 2 * CELL_ROUNDINGS * UNIT if distance > 0 else 0.0

@@ -134,7 +134,7 @@ def _exact_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> Floa
         scorer = ExactForms(counter)
         if scorer.fits(asked):
             return scorer.totals(counter.table(asked), budgets)
-    elif len(asked) == 1 and not (public or known or questions[0].parameters):
+    elif len(asked) == 1 and not (public or known or questions[0].parameters or questions[0].delta):
         epsilons = np.zeros(len(plan.domain))
         epsilons[asked] = budgets
         matrix = leakage_matrix(counted.pairs(), epsilons, mechanism=questions[0].mechanism)

@@ -153,7 +153,9 @@ def ground(plan: Plan) -> str:
     delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
     parts = [_guarantee_sentence(plan)]
     if delta > 0:
-        parts.append(f", but for reports that occur with probability {delta:g} at most")
+        parts.append(
+            f", up to an additive delta of {delta:g} in the probability of any set of reports"
+        )
     if plan.scope == "table" and plan.confidence is not None and plan.kind == "statistical":
         parts.append(f", with confidence {plan.confidence:.4g}")
     return "".join(parts) + ". " + whom(plan)
