@@ -329,7 +329,7 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
     """
     plan.check_certified()
     wire = plan.wire
-    if folder == "":
+    if isinstance(folder, str) and not folder:
         raise InputError("folder must be a path, got ''")
     target = _checks.path(folder, "folder")
     _checks.integer(vectors, "vectors", 1, MAX_VECTORS)
