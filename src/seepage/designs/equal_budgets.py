@@ -166,12 +166,10 @@ def _check_pure(names: Sequence[Any], deltas: Sequence[Any]) -> None:
     """Raise an InputError for mechanisms with a delta, for which no budgets are found."""
     known = [name for name in names if isinstance(name, str) and name in MECHANISMS]
     approximate = [name for name in known if MECHANISMS[name].approximate]
-    if approximate or any(_checks.delta(value) for value in deltas):
-        given = f"mechanism {approximate[0]!r}" if approximate else "a delta above 0"
-        raise InputError(
-            f"budgets are found for mechanisms of delta 0 only, got {given}; totals of given "
-            "budgets with a delta: seepage.total_leakage"
-        )
+    if approximate:
+        raise InputError(f"mechanism must have delta 0 to find budgets, got {approximate[0]!r}")
+    if any(_checks.delta(value) for value in deltas):
+        raise InputError("delta must be 0 to find budgets: totals with a delta are not calibrated")
 
 
 def attribute_masks(
