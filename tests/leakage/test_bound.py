@@ -269,3 +269,10 @@ def test_invalid_budgets_raise_in_one_line(epsilon, delta, message):
 def test_a_matrix_that_is_no_channel_raises():
     with pytest.raises(ChannelError, match=r"each row of channel must sum to 1, but row 1 sums to"):
         leakage_bound([[0.5, 0.5], [0.5, 0.4]], 1.0)
+
+
+def test_no_budget_overflows():
+    """Budgets at which 690 is about one unit in the last place, and all others up to 1e300."""
+    for epsilon in [c * 10.0**power for power in range(2, 300, 3) for c in (1, 3, 6, 8)] + [1e19]:
+        assert leakage_bound([[1, 0], [0, 1]], epsilon).value == epsilon
+        assert leakage_bound([[1, 0], [0.5, 0.5]], epsilon).value <= epsilon

@@ -377,8 +377,8 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
 
     delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]: the optimum
     over all (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is
-    delta times the largest total variation distance between two rows.  Rounded up; a positive
-    delta' stays positive even where it underflows.
+    delta times the largest total variation distance between two rows, at an infinite one delta.
+    Rounded up; a positive delta' stays positive even where it underflows.
     """
     if delta == 0 or math.isinf(epsilon):
         return delta

@@ -213,9 +213,9 @@ def dinkelbach_rows(
         x = x.repeat(len(others), axis=1)
     while True:
         height = max(value, trial)
-        excess = max(0.0, height - LARGE_EPSILON)
-        above = x * math.exp(-min(excess, LARGE_EPSILON)) if excess else x
-        below = others * math.exp(height - excess)
+        excess = min(max(0.0, height - LARGE_EPSILON), LARGE_EPSILON)
+        above = x * math.exp(-excess) if excess else x
+        below = others * math.exp(min(height, LARGE_EPSILON))
         if scratch is None:
             criterion = _ratios(best_sets(above - below, size), x, others, epsilon)
         else:
