@@ -15,7 +15,7 @@ PACKAGE = ROOT / "src" / "seepage"
 LAYERS = [
     ["errors"],
     ["_checks", "_numerics", "_files"],
-    ["_registry", "_results", "_pages"],
+    ["_options", "_registry", "_results", "_pages"],
     ["charts"],
     ["data"],
     ["leakage"],

@@ -36,6 +36,19 @@ MAX_INTEGER_BITS = 4_096
 """Integers of more bits are not printed; Python limits conversions to 4,300 digits."""
 
 
+def violation(name: str, rule: str, value: Any, hint: str = "") -> InputError:
+    """Return the error that a parameter breaks a rule; "each of x" is about the parameter x.
+
+    Examples
+    --------
+    >>> error = violation("each of columns", "a string", 3)
+    >>> print(error, "|", error.parameter)
+    each of columns must be a string, got 3 | columns
+    """
+    message = f"{name} must be {rule}, got {shown(value)}{hint}"
+    return InputError(message, parameter=name.removeprefix("each of "))
+
+
 def epsilon(value: Any, name: str = "epsilon") -> float:
     """Return a privacy budget as a float, in [0, 1e300]."""
     return _nonnegative(value, name, MAX_EPSILON)
@@ -49,9 +62,9 @@ def weight(value: Any, name: str) -> float:
 def _nonnegative(value: Any, name: str, maximum: float) -> float:
     number = real(value, name)
     if not math.isfinite(number) or number < 0:
-        raise InputError(f"{name} must be a finite number of at least 0, got {shown(value)}")
+        raise violation(name, "a finite number of at least 0", value)
     if number > maximum:
-        raise InputError(f"{name} must be at most {maximum:g}, got {shown(value)}")
+        raise violation(name, f"at most {maximum:g}", value)
     return number + 0.0  # turns -0.0 into 0.0
 
 
@@ -59,7 +72,7 @@ def delta(value: Any, name: str = "delta") -> float:
     """Return the delta of approximate LDP as a float, in [0, 1)."""
     number = real(value, name)
     if not 0 <= number < 1:
-        raise InputError(f"{name} must be at least 0 and below 1, got {shown(value)}")
+        raise violation(name, "at least 0 and below 1", value)
     return number
 
 
@@ -67,7 +80,7 @@ def probability(value: Any, name: str) -> float:
     """Return a probability as a float, in [0, 1]."""
     number = real(value, name)
     if not 0 <= number <= 1:
-        raise InputError(f"{name} must be between 0 and 1, got {shown(value)}")
+        raise violation(name, "between 0 and 1", value)
     return number
 
 
@@ -75,18 +88,18 @@ def inner_probability(value: Any, name: str) -> float:
     """Return a probability as a float, in (0, 1)."""
     number = real(value, name)
     if not 0 < number < 1:
-        raise InputError(f"{name} must be above 0 and below 1, got {shown(value)}")
+        raise violation(name, "above 0 and below 1", value)
     return number
 
 
 def real(value: Any, name: str) -> float:
     """Return a real number as a float; booleans and strings raise."""
     if isinstance(value, (bool, str, bytes)) or value is None:
-        raise InputError(f"{name} must be a number, got {shown(value)}")
+        raise violation(name, "a number", value)
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError, AttributeError):
-        raise InputError(f"{name} must be a number, got {shown(value)}") from None
+        raise violation(name, "a number", value) from None
 
 
 def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
@@ -97,7 +110,7 @@ def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> 
         number = None
     if number is None or number < minimum or (maximum is not None and number > maximum):
         rule = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
-        raise InputError(f"{name} must be an integer {rule}, got {shown(value)}")
+        raise violation(name, f"an integer {rule}", value)
     return number
 
 
@@ -115,7 +128,7 @@ def path(value: Any, name: str = "path") -> Path:
     """Return a path; one with a null character raises."""
     given = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
     if not isinstance(given, str) or "\0" in given:
-        raise InputError(f"{name} must be a path, got {shown(given)}")
+        raise violation(name, "a path", given)
     return Path(given)
 
 
@@ -126,18 +139,18 @@ def input_path(value: Any, name: str = "path") -> Path:
         file.stat()
     except OSError as problem:
         if problem.errno == errno.ENAMETOOLONG:
-            raise InputError(f"{name} must be a path, got {shown(str(file))}") from None
+            raise violation(name, "a path", str(file)) from None
     return file
 
 
 def items(value: Any, name: str, what: str = "a sequence") -> list[Any]:
     """Return the items of an iterable as a list; a string or bytes raise."""
     if isinstance(value, (str, bytes)):
-        raise InputError(f"{name} must be {what}, got {shown(value)}")
+        raise violation(name, what, value)
     try:
         return list(value)
     except TypeError:
-        raise InputError(f"{name} must be {what}, got {shown(value)}") from None
+        raise violation(name, what, value) from None
 
 
 def texts(value: Any, name: str) -> list[str]:
@@ -157,7 +170,7 @@ def array(value: Any, name: str) -> "NDArray[Any]":
     try:
         return np.asarray(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be an array of numbers, got {shown(value)}") from None
+        raise violation(name, "an array of numbers", value) from None
 
 
 def probabilities(value: Any, name: str) -> "NDArray[np.float64]":
@@ -166,21 +179,21 @@ def probabilities(value: Any, name: str) -> "NDArray[np.float64]":
 
     numeric = array(value, name)
     if numeric.dtype.kind not in "biuf" or not np.all((numeric >= 0) & (numeric <= 1)):
-        raise InputError(f"{name} must be between 0 and 1, got {shown(value)}")
+        raise violation(name, "between 0 and 1", value)
     return numeric.astype(np.float64)
 
 
 def mapping(value: Any, name: str, what: str = "a mapping") -> Mapping[Any, Any]:
     """Return a mapping."""
     if not isinstance(value, Mapping):
-        raise InputError(f"{name} must be {what}, got {shown(value)}")
+        raise violation(name, what, value)
     return value
 
 
 def progress(value: Any, name: str = "progress") -> None:
     """Check a progress callback: None, or a function of the steps done and their total."""
     if value is not None and not _takes_two_arguments(value):
-        raise InputError(f"{name} must be a function of two arguments or None, got {shown(value)}")
+        raise violation(name, "a function of two arguments or None", value)
 
 
 def _takes_two_arguments(value: Any) -> bool:
@@ -198,7 +211,7 @@ def _takes_two_arguments(value: Any) -> bool:
 def instance(value: Any, name: str, kind: type[Kind], what: str) -> Kind:
     """Return an instance of a class; `what` describes the class in the message."""
     if not isinstance(value, kind):
-        raise InputError(f"{name} must be {what}, got {shown(value)}")
+        raise violation(name, what, value)
     return value
 
 
@@ -215,9 +228,7 @@ def choice(value: Any, name: str, options: Iterable[str]) -> str:
     """Return one of the options; for any other value the message suggests the closest one."""
     known = list(options)
     if not isinstance(value, str) or value not in known:
-        raise InputError(
-            f"{name} must be one of {', '.join(known)}, got {shown(value)}{near_miss(value, known)}"
-        )
+        raise violation(name, f"one of {', '.join(known)}", value, near_miss(value, known))
     return str(value)
 
 

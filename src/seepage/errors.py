@@ -19,6 +19,13 @@ class SeepageError(Exception):
     The message is sanitised to one short line without control characters: a value that it quotes
     may have 5,000 characters, or contain an escape sequence of a terminal.
 
+    Parameters
+    ----------
+    message
+        One line: what is wrong, the rule, what was given, and a hint.
+    parameter
+        The parameter of the public function that the message is about, which it starts with.
+
     Examples
     --------
     >>> len(str(SeepageError("there is no column '" + "x" * 5000 + "'")))
@@ -27,8 +34,12 @@ class SeepageError(Exception):
     there is no column 'a\x1b[2J'
     """
 
-    def __init__(self, message: object = "") -> None:
+    parameter: str | None = None
+
+    def __init__(self, message: object = "", *, parameter: str | None = None) -> None:
         super().__init__(_in_one_line(str(message)))
+        if parameter is not None:
+            self.parameter = parameter
 
 
 class InputError(SeepageError, ValueError):

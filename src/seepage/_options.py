@@ -1,0 +1,115 @@
+"""`takes`: public functions whose keywords are the fields of one options object.
+
+The options of a function are a frozen dataclass.  Its fields give the function's signature, its
+`__post_init__` checks the values, and the command line makes its options of the same fields.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from seepage import _checks
+
+Given = ParamSpec("Given")
+Chosen = TypeVar("Chosen")
+Answer = TypeVar("Answer")
+
+SECTION = re.compile(r"^( *)Parameters\n *-{10}\n(.*?)(?=^ *\w+\n *-{3,}\n|\Z)", re.M | re.S)
+"""The section "Parameters" of a NumPy docstring: its indentation, and its text."""
+
+FIELDS = "__dataclass_fields__"
+
+
+def takes(
+    options: Callable[Given, Chosen],
+) -> Callable[[Callable[[Any, Chosen], Answer]], Callable[Concatenate[Any, Given], Answer]]:
+    """Return a decorator for functions of data and options.
+
+    Parameters
+    ----------
+    options
+        A frozen dataclass, keyword-only but for the number asked about (`limit`, `epsilon`).
+
+    Returns
+    -------
+    Callable
+        Turns `f(data, options)` into a function of data and the fields of `options`, with their
+        names, types and defaults as its signature and their descriptions in its docstring.  A
+        keyword that is no field raises an InputError with the closest one.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Rounding:
+    ...     '''How to round.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     digits
+    ...         Number of digits.
+    ...     '''
+    ...
+    ...     digits: int = 2
+    >>> @takes(Rounding)
+    ... def rounded(data, options):
+    ...     '''Return a rounded number.'''
+    ...     return round(data, options.digits)
+    >>> inspect.signature(rounded)
+    <Signature (data, *, digits: int = 2)>
+    >>> rounded(0.1234), rounded(0.1234, digits=3)
+    (0.12, 0.123)
+    >>> rounded(0.1234, digit=3)
+    Traceback (most recent call last):
+    seepage.errors.InputError: there is no option 'digit'; did you mean 'digits'?
+    """
+
+    def decorate(
+        function: Callable[[Any, Chosen], Answer],
+    ) -> Callable[Concatenate[Any, Given], Answer]:
+        known = [field.name for field in fields(options)]  # type: ignore[arg-type]
+
+        @functools.wraps(function)
+        def call(data: Any, /, *given: Given.args, **keywords: Given.kwargs) -> Answer:
+            _checks.options(keywords, known)
+            signature.bind(data, *given, **keywords)
+            return function(data, options(*given, **keywords))
+
+        signature = _signature(function, options)
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        call.__doc__ = _documented(function, options)
+        return call
+
+    return decorate
+
+
+def _signature(function: Callable[..., Any], options: Any) -> inspect.Signature:
+    """Return the signature of data, then the fields of the options, inherited ones last."""
+    own = inspect.signature(function)
+    data = next(iter(own.parameters.values()))
+    inherited = {name for base in options.__mro__[1:] for name in vars(base).get(FIELDS, ())}
+    keywords = inspect.signature(options).parameters.values()
+    ordered = sorted(keywords, key=lambda one: (one.kind, one.name in inherited))
+    return own.replace(parameters=[data, *ordered])
+
+
+def _documented(function: Callable[..., Any], options: Any) -> str | None:
+    """Return the docstring of a function, the options described after its own parameters."""
+    text = function.__doc__ and inspect.cleandoc(function.__doc__) + "\n"
+    described = [_section(kind) for kind in options.__mro__ if "__doc__" in vars(kind)]
+    added = "".join(part for part in described if part)
+    if not text or not added:
+        return text
+    own = SECTION.search(text)
+    if own is None:
+        return f"{text}\nParameters\n----------\n{added}"
+    return f"{text[: own.end(2)].rstrip()}\n{added}\n{text[own.end(2) :]}"
+
+
+def _section(kind: type) -> str:
+    """Return the text of a class's section "Parameters", one line feed at its end."""
+    found = SECTION.search(inspect.cleandoc(kind.__doc__ or "") + "\n")
+    return f"{found[2].rstrip()}\n" if found else ""
