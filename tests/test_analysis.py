@@ -100,10 +100,10 @@ def test_any_data_gives_the_same_analysis(tmp_path):
 def test_records_are_used_where_a_guarantee_needs_them():
     found = sp.analyse(PEOPLE, 1.0, mechanism="grr", guarantee="all")
     assert found.totals["exact"].kind == "certified"
-    assert found.totals.refused == {}
+    assert found.totals.unavailable == {}
     assert found.totals.refuted["independent"] == ("a", "b", "c")
     counted = sp.analyse(sp.count_pairs(PEOPLE), 1.0, guarantee=["exact", "worst"])
-    assert "needs records" in counted.totals.refused["exact"]
+    assert "needs records" in counted.totals.unavailable["exact"]
 
 
 def test_it_is_a_result_with_one_row_for_each_ordered_pair():
@@ -167,7 +167,7 @@ def test_an_analysis_of_robust_bounds(tmp_path):
     found = sp.analyse("adult", 1.0, columns=columns, radius=0.05, guarantee="all")
     assert (found.matrix.values > plain.matrix.values)[~np.eye(3, dtype=bool)].all()
     assert {total.guarantee for total in found.totals.totals} == {"worst", "independent"}
-    assert "robust bounds of radius 0.05" in found.totals.refused["exact"]
+    assert "robust bounds of radius 0.05" in found.totals.unavailable["exact"]
     with pytest.raises(InputError, match="limits need a matrix with radius 0"):
         found.matrix.interval()
     assert found.to_dict()["interval"] is None

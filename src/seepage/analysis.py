@@ -146,7 +146,7 @@ class Analysis(Result):
             "same": same_attributes(matrix),
             "strongest": [self._leak(*pair) for pair in matrix.strongest(strongest)],
             "totals": {total.guarantee: _summary(total) for total in self.totals.totals},
-            "refused": self.totals.unavailable,
+            "unavailable": self.totals.unavailable,
             "refuted": self.totals.refuted,
             "experienced": self.experienced and self.experienced.to_dict(),
             "unseen": {n: u for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
@@ -191,7 +191,6 @@ def analyse(
     min_count: float = 0.0,
     prior: float = 0.0,
     radius: Any = 0.0,
-    structure: Any = None,
     target_delta: float = 0.01,
     confidence: float = 0.95,
     reports: int = 20_000,
@@ -222,16 +221,15 @@ def analyse(
     view
         `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
     guarantee
-        Guarantee of the totals, or several, see `total_leakage`; `"all"` for all (`"tree"` only
-        with a `structure`).  Those whose requirements are not met are in `totals.unavailable`,
-        with the reason.
+        Guarantee of the totals, or several, see `total_leakage`; `"all"` for all.  Those
+        whose requirements are not met are in `totals.unavailable`, with the reason.
     min_count, prior
         Smoothing of the channels, see `PairCounts.channel`; off by default.
     radius
         Above 0 every leakage is a robust bound, for an adversary whose rows are within this total
         variation distance of the table's, see `leakage_matrix`.  Of the totals only `worst` and
         `independent` are then computed, and there is no page.
-    structure, target_delta, confidence, reports, seed
+    target_delta, confidence, reports, seed
         As in `total_leakage`.
     sample
         Number of records to draw without replacement with `seed`; None for all records.
@@ -265,11 +263,11 @@ def analyse(
     >>> found.to_arrow().column_names
     ['target', 'source', 'leakage', 'epsilon', 'mechanism', 'view']
     """
-    names = _chosen_guarantees(guarantee, structure)
+    names = _checks.choices(guarantee, "guarantee", GUARANTEES)
     if name is not None:
         _checks.text(name, "name")
     _checks.text(command, "command")
-    settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress)
+    settings = TotalSettings(target_delta, confidence, reports, seed, progress)
     draws = None if people is None else _checks.integer(people, "people", 0, _checks.MAX_DRAWS)
     needs_records = bool(sample is not None or draws or not set(names) <= set(FROM_PAIRS))
     if sample is not None:
@@ -300,13 +298,6 @@ def analyse(
         options = settings.confidence, settings.seed, settings.progress
         experience = experience_of(counted, matrix.releases, view, draws, *options)
     return Analysis(matrix, totals, name, command, limits, experience)
-
-
-def _chosen_guarantees(guarantee: str | Iterable[str], structure: Any) -> list[str]:
-    names = _checks.choices(guarantee, "guarantee", GUARANTEES)
-    if isinstance(guarantee, str) and guarantee == "all" and structure is None:
-        names.remove("tree")
-    return names
 
 
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:

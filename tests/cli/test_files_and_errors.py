@@ -291,10 +291,6 @@ def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
         (("count", "words.csv", "--bins", "x=0,1"), "means missing, list it (--missing-marker)"),
         (("benchmark", "mechanisms", "t.csv", "-m", "gr"), "--mechanism must be one of grr, "),
         (("design", "t.pairs", "--limit", "2"), "DATA must have records, and has pair counts only"),
-        (
-            ("calibrate", "t.csv", "--limit", "2", "--guarantee", "tree"),
-            "--guarantee tree needs a structure of the data, which no option gives; use exact or",
-        ),
         (("benchmark", "analysers", "t.csv", "--analyser", "x"), "--analyser must be one of spl"),
         (("benchmark", "analysers", "t.csv", "--reference", "x"), "--reference must be one of spl"),
         (

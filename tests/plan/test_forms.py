@@ -370,8 +370,8 @@ def test_totals_of_a_matrix_are_exact():
     assert all(more > less for more, less in zip(seen[:3], found[:3], strict=True))
     with pytest.raises(InputError, match="need records"):
         matrix_totals(channel, "exact", records.pairs())
-    with pytest.raises(InputError, match="got 'tree'"):
-        matrix_totals(channel, "tree", records)
+    with pytest.raises(InputError, match="got 'merged'"):
+        matrix_totals(channel, "merged", records)
 
 
 def test_a_matrix_that_is_a_product_has_the_totals_of_the_product():

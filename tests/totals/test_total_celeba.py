@@ -115,7 +115,7 @@ def test_sampled_at_a_delta_of_one_in_a_thousand(celeba):
 @pytest.mark.slow
 def test_the_whole_comparison(celeba):
     found = compare_totals(celeba, EQUAL_BUDGET, mechanism="grr")
-    assert set(found.unavailable) == {"exact", "tree"}
+    assert set(found.unavailable) == {"exact"}
     assert "Goatee" in found.refuted["independent"]
     assert len(found.refuted["independent"]) >= 5
     assert (found["witness"].values <= found["merged"].values).all()

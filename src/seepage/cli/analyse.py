@@ -184,11 +184,11 @@ def _report_leaks_text(analysis: Any, name: str, strongest: int) -> str:
 
 
 def _parse_guarantees(text: str) -> list[str]:
-    """Return the guarantees to compute; `all` are those that need no structure."""
+    """Return the guarantees to compute."""
     from seepage.totals import GUARANTEES
 
     if text == "all":
-        return [name for name in GUARANTEES if name != "tree"]
+        return list(GUARANTEES)
     return [_checks.choice(name.strip(), "--guarantee", GUARANTEES) for name in text.split(",")]
 
 

@@ -161,7 +161,6 @@ EXPLANATIONS = {
     "merged": "all sources taken as one, in this {table}",
     "worst": "the sum of all budgets, whatever the data",
     "sampled": "from reports drawn at random, with a delta and a confidence",
-    "tree": "an assumption: valid only if the data follow the given structure",
     "independent": "the paper's sum; an assumption: valid only if sources are independent given "
     "the target; real data often violate it",
     "witness": "the largest log-likelihood ratio that a search found; no total of this {table} "

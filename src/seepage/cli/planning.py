@@ -115,11 +115,6 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
         return
     if options["budgets"] == "equal":
         reject_options(["weights"], "it needs --budgets per-attribute")
-    if options["guarantee"] == "tree":
-        raise InputError(
-            "--guarantee tree needs a structure of the data, which no option gives; use exact or "
-            "sampled"
-        )
     records = read_data(data, options, records=True)
     limit = _limits(records, options)
     from seepage.designs.calibration import find_budgets

@@ -36,7 +36,7 @@ SHARE_TOLERANCE = 0.01
 
 BudgetChoice = Literal["equal", "per-attribute"]
 
-USABLE = ("worst", "exact", "merged", "sampled", "independent", "tree")
+USABLE = ("worst", "exact", "merged", "sampled", "independent")
 """The guarantees of totals by which budgets can be calibrated."""
 
 TOTAL_OPTIONS = {*(field.name for field in fields(TotalSettings)), "delta", "view"}
@@ -187,7 +187,7 @@ def find_budgets(
     audit
         Search for a witness against a guarantee that is an assumption; needs records.
     options
-        Further keywords of `total_leakage` (`structure`, `seed`, `reports`, `confidence`,
+        Further keywords of `total_leakage` (`seed`, `reports`, `confidence`,
         `target_delta`, `progress`, `scope`), and table options of `count_pairs`.  With
         `scope="population"` totals are upper confidence limits for the population that the records
         were drawn from, and budgets are equal: the largest that pass, which costs no confidence

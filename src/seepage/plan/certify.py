@@ -44,10 +44,10 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
         The plan, as `Plan.load(path, unchecked=True)` gives it.
     data
         Any table that can be read in the plan's domain, or `Records` or `PairCounts` of it; other
-        columns are ignored.  Pair counts suffice for the guarantees `worst`, `independent` and
-        `tree`, a sample for `worst` only.
+        columns are ignored.  Pair counts suffice for the guarantees `worst` and
+        `independent`, a sample for `worst` only.
     options
-        Options of `total_leakage` (`structure`, `reports`, `seed`, `progress`) and table options.
+        Options of `total_leakage` (`reports`, `seed`, `progress`) and table options.
 
     Returns
     -------

@@ -20,8 +20,6 @@ GUARANTEE_SENTENCES: dict[str, str] = {
     "sampled": "It is statistical: found on simulated reports",
     "independent": "It RESTS ON AN ASSUMPTION and is not proven: that the attributes are "
     "independent of each other given the one protected, which real data often violate",
-    "tree": "It RESTS ON AN ASSUMPTION and is not proven: that the attributes depend on each other "
-    "along a tree",
 }
 
 

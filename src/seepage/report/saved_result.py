@@ -104,7 +104,7 @@ class _SavedResult(msgspec.Struct):
     delta: Share | list[Share] | None = None
     smoothing: _SavedSmoothing | None = None
     radius: Share | None = None
-    refused: dict[str, str] | None = None
+    unavailable: dict[str, str] | None = None
     refuted: dict[str, Names] | None = None
     limit: AtLeast0 | list[AtLeast0 | None] | None = None
     experienced: _SavedExperience | None = None
@@ -149,7 +149,7 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         matrix,
         TotalsComparison(
             tuple(_total(name, total, matrix) for name, total in saved.totals.items()),
-            saved.refused or {},
+            saved.unavailable or {},
             {name: tuple(names) for name, names in (saved.refuted or {}).items()},
         ),
         saved.name or "",
@@ -186,7 +186,7 @@ def _inconsistency(saved: _SavedResult) -> str:
             return f"{key} has {len(entries)} entries, the domain {count} attributes"
     if saved.attributes != names:
         return "attributes are not those of the domain"
-    guarantees = {*saved.totals, *(saved.refused or ()), *(saved.refuted or ())}
+    guarantees = {*saved.totals, *(saved.unavailable or ()), *(saved.refuted or ())}
     if unknown := guarantees - set(GUARANTEES):
         return f"there is no guarantee {min(unknown)!r}"
     witnesses = [w for total in saved.totals.values() for w in total.evidence or () if w]

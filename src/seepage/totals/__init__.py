@@ -6,7 +6,6 @@
 | `merged` | certified: bound for all sources as one | `composition` |
 | `worst` | certified: sum of all budgets | `composition` |
 | `sampled` | statistical: with a delta and a confidence | `sampled`, `drawn_reports` |
-| `tree` | assumed: a structure that the user gives | `tree`, `stream` |
 | `independent` | assumed: the paper's sum | `composition` |
 | `witness` | lower bound: coordinate ascent | `witness_search` |
 
@@ -24,14 +23,11 @@ from seepage.totals.result import (
 )
 from seepage.totals.stream import StreamLeakage, leakage_supremum, stream_leakage
 from seepage.totals.total import compare_totals, total_leakage
-from seepage.totals.tree import Forest, IndependentGroups
 
 __all__ = [
     "GUARANTEES",
     "KINDS",
-    "Forest",
     "GuaranteeError",
-    "IndependentGroups",
     "JointWitness",
     "StreamLeakage",
     "TotalLeakage",

@@ -26,7 +26,6 @@ GUARANTEES: dict[str, Kind] = {
     "merged": "certified",
     "worst": "certified",
     "sampled": "statistical",
-    "tree": "assumed",
     "independent": "assumed",
     "witness": "lower bound",
 }
@@ -40,7 +39,7 @@ NEEDS_RECORDS = "needs records"
 
 
 class GuaranteeError(InputError):
-    """A guarantee cannot be computed: records, memory, a mechanism or a structure is missing."""
+    """A guarantee cannot be computed: records, memory or a mechanism is missing."""
 
 
 def check_whole_table(
@@ -341,8 +340,7 @@ class TotalsComparison(Result):
     totals
         The totals, in that order.
     unavailable
-        The guarantees that could not be computed, with the reason and an alternative.  Also
-        readable as `refused`, its name in saved results.
+        The guarantees that could not be computed, with the reason and an alternative.
     refuted
         For each assumed guarantee the attributes whose total lies below the witness: the table
         violates the assumption there.
@@ -351,11 +349,6 @@ class TotalsComparison(Result):
     totals: tuple[TotalLeakage, ...]
     unavailable: dict[str, str]
     refuted: dict[str, tuple[str, ...]]
-
-    @property
-    def refused(self) -> dict[str, str]:
-        """The same as `unavailable`."""
-        return self.unavailable
 
     def __getitem__(self, guarantee: str) -> TotalLeakage:
         """Return the totals under one guarantee."""
@@ -379,7 +372,7 @@ class TotalsComparison(Result):
         """Return all fields as a JSON object; numbers as in `TotalLeakage.to_dict`."""
         return {
             "totals": {total.guarantee: total.to_dict() for total in self.totals},
-            "refused": json_ready(self.unavailable),
+            "unavailable": json_ready(self.unavailable),
             "refuted": json_ready(self.refuted),
         }
 

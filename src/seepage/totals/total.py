@@ -38,10 +38,9 @@ from seepage.totals.result import (
     TotalsComparison,
 )
 from seepage.totals.sampled import sampled_totals
-from seepage.totals.tree import structure_totals
 from seepage.totals.witness_search import witness_totals
 
-FROM_PAIRS = ("worst", "independent", "tree")
+FROM_PAIRS = ("worst", "independent")
 """Guarantees that are computed from pair counts; the others need records."""
 
 
@@ -49,7 +48,6 @@ FROM_PAIRS = ("worst", "independent", "tree")
 class TotalSettings:
     """Options that only some guarantees use; see `total_leakage`."""
 
-    structure: Any = None
     target_delta: float = 0.01
     confidence: float = 0.95
     reports: int = 20_000
@@ -88,7 +86,6 @@ def total_leakage(
     delta: Any = 0.0,
     view: View = "report",
     sample: int | None = None,
-    structure: Any = None,
     target_delta: float = 0.01,
     confidence: float = 0.95,
     reports: int = 20_000,
@@ -103,7 +100,7 @@ def total_leakage(
     ----------
     data
         A frame, a path, the name of a dataset, `Records` or `PairCounts`.  Pair counts suffice
-        for `"worst"`, `"independent"` and `"tree"` only.
+        for `"worst"` and `"independent"` only.
     epsilon, delta
         The budget of every attribute, or one for each (a sequence, or a mapping by name).
     mechanism
@@ -116,7 +113,7 @@ def total_leakage(
         * `"worst"`, `"exact"`, `"merged"`: certified for the table's own joint distribution;
         * `"sampled"`: an (L, `target_delta`) guarantee, valid for all attributes at once with
           probability `confidence` over the reports drawn;
-        * `"independent"`, `"tree"`: valid under an assumption only, of kind `"assumed"`;
+        * `"independent"`: valid under an assumption only, of kind `"assumed"`;
         * `"witness"`: a lower bound, found by search;
         * `"auto"`: with records `"exact"` if it fits in memory, else `"sampled"` (or `"merged"` if
           a mechanism is not known); with pair counts `"independent"`.
@@ -127,8 +124,6 @@ def total_leakage(
         What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     sample
         For a table: the number of records to draw from it, see `Records.from_data`.
-    structure
-        For `"tree"`: edges as pairs of names, a `Forest`, or `IndependentGroups`.
     target_delta, confidence, reports
         For `"sampled"`: the delta of every total, the simultaneous confidence level of all totals
         (also for `scope="population"`), and the number of reports drawn.
@@ -168,7 +163,7 @@ def total_leakage(
     >>> total_leakage(coins.pairs(), epsilon=1.0, mechanism="grr").values.round(4).tolist()
     [1.0, 1.0, 1.0]
     """
-    settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress, scope)
+    settings = TotalSettings(target_delta, confidence, reports, seed, progress, scope)
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     if sample is not None:
         table_options |= {"sample": sample, "seed": seed}
@@ -199,8 +194,8 @@ def compare_totals(
     guarantee
         The guarantees to compare, or one of them; all by default.
     options
-        The other keywords of `total_leakage` (`structure`, `target_delta`, `confidence`,
-        `reports`, `seed`, `progress`), and table options of `count_pairs`.
+        The other keywords of `total_leakage` (`target_delta`, `confidence`, `reports`,
+        `seed`, `progress`), and table options of `count_pairs`.
 
     Returns
     -------
@@ -389,8 +384,4 @@ _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
     "merged": _merged,
     "sampled": _sampled,
     "witness": _witness,
-    "tree": lambda data, matrix, settings: (
-        *structure_totals(data, matrix.releases, matrix.view, settings.structure),
-        {},
-    ),
 }

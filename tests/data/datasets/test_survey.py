@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from seepage.data.datasets.survey import SURVEY_TREE, make_survey, survey_joint
+from seepage.data.datasets.survey import make_survey, survey_joint
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.study.correlation import correlation_matrix
@@ -37,6 +37,16 @@ def test_three_attributes_are_dependent_only_jointly():
         table = JOINT.counts([a, b])
         assert len(set(table.ravel().tolist())) == 1
     assert len(set(JOINT.counts(triple).ravel().tolist())) == 2
+
+
+SURVEY_TREE = (
+    ("age", "employment"),
+    ("employment", "income"),
+    ("age", "condition"),
+    ("condition", "medication"),
+    ("region", "transport"),
+)
+"""Edges of the two trees."""
 
 
 def test_the_other_attributes_follow_the_trees():

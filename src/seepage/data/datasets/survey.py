@@ -34,15 +34,6 @@ ATTRIBUTES = (
 )
 """The attributes, values in the order of a coded table."""
 
-SURVEY_TREE = (
-    ("age", "employment"),
-    ("employment", "income"),
-    ("age", "condition"),
-    ("condition", "medication"),
-    ("region", "transport"),
-)
-"""Edges of the two trees: a structure for guarantee `tree`."""
-
 # Conditional probabilities in thousandths: rows are values of the condition.
 AGE = [350, 400, 250]
 EMPLOYMENT_GIVEN_AGE = [[0, 400, 600], [50, 50, 900], [800, 0, 200]]
