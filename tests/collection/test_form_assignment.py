@@ -1,7 +1,6 @@
 """Who is given which form, and what reports of several forms look like."""
 
 import hmac
-import json
 import stat
 
 import numpy as np
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from command import run
-from plan_examples import DOMAIN, counts, forms_plan, matrix, people, plan_for, product, three_forms
+from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
 from seepage.collection.perturb import (
     checked_key,
     derived_forms,
@@ -30,7 +29,6 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import randomness
 from seepage.plan.form import cumulative
-from seepage.plan.wire import earlier_collection
 
 PAIRS = counts()
 PLAN = three_forms(PAIRS)
@@ -317,13 +315,3 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     rejected = run(*call, *asked, "-o", tmp_path / "three.parquet")
     assert "seepage: --key-file must be a file of hexadecimal digits" in rejected.stderr
     assert not (tmp_path / "three.parquet").exists()
-
-
-def test_reports_of_version_0_1_have_the_digest_of_their_time():
-    plan = plan_for(PAIRS)
-    reports = plan.perturb(people(50), seed=1)
-    earlier = {b"seepage.collection": earlier_collection(plan).encode()}
-    assert earlier_collection(plan) != plan.collection
-    same = plan.estimate(reports.replace_schema_metadata(earlier)).to_dict()
-    assert same == plan.estimate(reports).to_dict()
-    assert json.loads(json.dumps(same)) == same

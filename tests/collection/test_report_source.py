@@ -3,7 +3,6 @@
 import math
 import os
 import random
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -17,7 +16,6 @@ from seepage.collection.perturb import perturb_file
 from seepage.collection.report_source import open_reports
 from seepage.errors import InputError
 from seepage.mechanisms.reports import METADATA
-from seepage.plan import Plan
 
 PLAN = plan_for(counts(), 1.0, "oue")
 
@@ -260,25 +258,6 @@ def test_a_changed_byte_raises_or_changes_nothing(tmp_path, name, step):
 
 
 # Version 0.1 ------------------------------------------------------------------------------------
-
-HERE = Path(__file__).parent
-FOUND_BY_0_1 = {
-    "sex": [0.6514767389617055, 0.3485232610382943],
-    "job": [0.29150477489001864, 0.307249113225796, 0.4017151432404601, 0.35448212823312797],
-    "age": [0.229501953125, 0.5612060546875, 0.435888671875],
-    "ill": [0.6877674110119766, 0.15530231861560748],
-    "town": [-0.0866666666666666, 0.20666666666666642, 0.7133333333333335],
-    "diet": [0.35782588213748323, 0.21087058931258357, 0.43130352854993315],
-}
-
-
-def test_reports_of_version_0_1_still_give_the_same_estimates():
-    plan = Plan.load(HERE.parent / "plan" / "plan-0.1.json")
-    found = plan.estimate(HERE / "reports-0.1.parquet")
-    assert found.records == 200
-    for name, frequencies in FOUND_BY_0_1.items():
-        assert found[name].frequencies.tolist() == pytest.approx(frequencies, rel=1e-12)
-    assert plan.estimate_joint(HERE / "reports-0.1.parquet", "age", "ill").records == 200
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")

@@ -1,7 +1,6 @@
 """Files of pair counts: complete, readable by others, and strictly checked."""
 
 import json
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -386,10 +385,3 @@ def test_a_sample_larger_than_its_population_raises(saved):
     pq.write_table(table.replace_schema_metadata({b"seepage": edited}), saved)
     with pytest.raises(TableError, match="not a valid file of pair counts: population must be"):
         PairCounts.load(saved)
-
-
-def test_a_file_of_version_0_1_still_loads():
-    pairs = PairCounts.load(Path(__file__).with_name("pairs-0.1.parquet"))
-    assert pairs.digest == "7dba6dd05160ba6f6df8672106dac42c206a8050829a919b0f92ab0b5f5d1086"
-    assert pairs.domain["age"].edges == (18, 40, 60, 90)
-    assert pairs.table("sex", "job").tolist() == [[23, 52, 0, 21], [31, 0, 54, 19]]

@@ -61,8 +61,7 @@ class EstimatedPairs(Result):
     sums
         The sums over reports, for unbiased estimates and intervals.
     unestimated
-        Collected attributes whose reports carry no information, as at epsilon 0; also readable as
-        `untold`, its name in saved results.
+        Collected attributes whose reports carry no information, as at epsilon 0.
     """
 
     domain: Domain
@@ -71,11 +70,6 @@ class EstimatedPairs(Result):
     method: str
     sums: PooledSums
     unestimated: tuple[str, ...] = ()
-
-    @property
-    def untold(self) -> tuple[str, ...]:
-        """The same as `unestimated`."""
-        return self.unestimated
 
     @property
     def records(self) -> int:

@@ -293,19 +293,13 @@ class Frequencies(Result):
     records
         The number of reports.
     unestimated
-        Attributes collected at epsilon 0, whose reports carry no information; also readable as
-        `untold`, its name in saved results.
+        Attributes collected at epsilon 0, whose reports carry no information.
     """
 
     domain: Domain
     estimates: Mapping[str, Estimate]
     records: int
     unestimated: tuple[str, ...] = ()
-
-    @property
-    def untold(self) -> tuple[str, ...]:
-        """The same as `unestimated`."""
-        return self.unestimated
 
     def __getitem__(self, name: str) -> Estimate:
         """Return the estimate of one attribute."""
@@ -348,7 +342,7 @@ class Frequencies(Result):
                 }
                 for name, estimate in self.estimates.items()
             },
-            "untold": list(self.unestimated),
+            "unestimated": list(self.unestimated),
         }
 
 

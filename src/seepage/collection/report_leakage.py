@@ -137,7 +137,7 @@ class ReportAnalysis(Result):
             "lower": self.lower,
             "upper": self.upper,
             "plug_in": self.plug_in,
-            "untold": self.pairs.unestimated,
+            "unestimated": self.pairs.unestimated,
         }
         return dict(json_ready(content))
 

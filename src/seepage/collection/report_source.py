@@ -23,7 +23,6 @@ from seepage.mechanisms.reports import (
     reports_from_arrow,
 )
 from seepage.plan.plan import Plan
-from seepage.plan.wire import earlier_collection
 
 COLLECTION = b"seepage.collection"
 """The key of the collection's digest in the metadata of a file of reports."""
@@ -287,8 +286,7 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
 def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
     """Raise an InputError if a schema is not that of the plan's reports."""
     stated = (schema.metadata or {}).get(COLLECTION)
-    known = (plan.collection, earlier_collection(plan))
-    if stated is not None and stated.decode(errors="replace") not in known:
+    if stated is not None and stated.decode(errors="replace") != plan.collection:
         raise InputError(
             f"{where} holds reports of another plan: its attributes, values or mechanisms differ"
         )

@@ -18,8 +18,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import (
@@ -180,17 +178,6 @@ def _form_fields(form: Form, mechanisms: Mapping[str, Mechanism]) -> Wire:
         {"attribute": name, **mechanism_wire(mechanism)} for name, mechanism in mechanisms.items()
     ]
     return {"type": "product", "questions": questions}
-
-
-def earlier_collection(plan: "Plan") -> str | None:
-    """Return the digest in reports of version 0.1; None for a plan that 0.1 could not express."""
-    if not plan.is_single:
-        return None
-    described = [
-        [name, plan.domain[name].values, plan[name].edges, mechanism.describe()]
-        for name, mechanism in plan.mechanisms.items()
-    ]
-    return hashlib.sha256(msgspec.json.encode(described, order="sorted")).hexdigest()
 
 
 def wire_digest(wire: Wire) -> str:
