@@ -45,13 +45,6 @@ def shaped(pairs: sp.PairCounts) -> Any:
     return made.chart()
 
 
-def frontier(pairs: sp.PairCounts) -> Any:
-    """Return errors of designs of a small survey against the epsilon of the whole record."""
-    people = sp.make_survey(3_000, seed=1)
-    columns = ["medication", "screen", "sleep", "coffee"]
-    return sp.frontier(people, 1.0, points=5, seconds=15, scope="table", columns=columns).chart()
-
-
 def about_sex(pairs: sp.PairCounts) -> Any:
     """Return the leakage about sex of a noisy answer about each other attribute, as a bar chart."""
     import altair as alt
@@ -157,7 +150,6 @@ CHARTS: dict[str, Callable[[sp.PairCounts], Any]] = {
     "analysers.svg": analysers,
     "mechanisms.svg": mechanisms,
     "shaped.svg": shaped,
-    "frontier.svg": frontier,
 }
 
 

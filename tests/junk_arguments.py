@@ -120,7 +120,6 @@ def examples() -> dict[str, Any]:
         *(sp.leakage_bound(channel, 1.0), sp.leakage_bound(channel, 1.0).witness),
         sp.find_budgets(people(), 2.0),
         sp.find_design(people(), 2.0, seconds=1.0),
-        sp.frontier(people(), 2.0, points=2, seconds=0.5),
         *(sp.benchmark_analysers(people()), sp.benchmark_mechanisms(people(), [1.0])),
         *(sp.correlation_matrix(people(), "mi"), sp.stream_leakage(channel.matrix, 1.0, steps=2)),
         sp.estimate_leakage(people(), 1.0, mechanism="grr", replicas=2, surrogates=10, seed=1),

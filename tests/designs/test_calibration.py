@@ -1,6 +1,5 @@
 """Budgets: never above the limit, as large as can be, and honest about what they rest on."""
 
-import itertools
 import math
 
 import numpy as np
@@ -49,10 +48,6 @@ def test_sampled_budgets_are_confirmed_on_fresh_reports(coins):
         coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, seed=3
     )
     assert not np.array_equal(found.totals.values, chosen_with.values), "stated on fresh reports"
-    each = find_budgets(
-        coins, 1.2, guarantee="sampled", mechanism="grr", budgets="per-attribute", **options
-    )
-    assert each.totals.values.max() <= 1.2
 
 
 def test_a_limit_for_each_attribute(few):
@@ -77,100 +72,11 @@ def test_the_first_dropped_attribute_leaks_most_about_the_others():
     assert checked >= 3
 
 
-def test_budgets_per_attribute_are_feasible_and_never_worse(few):
-    for guarantee in ("independent", "exact"):
-        found = find_budgets(
-            few, 2.0, guarantee=guarantee, mechanism="grr", budgets="per-attribute", audit=False
-        )
-        assert found.totals.values.max() <= 2.0
-        assert found.gain >= 1.0
-
-
-def test_budgets_per_attribute_are_scaled_where_no_step_from_equal_ones_is_feasible():
-    """At equal budgets one total attains its limit, and the solver's direction raises it."""
-    table = sp.make_survey(2_000).select(["age", "employment", "region"])
-    found = find_budgets(
-        table, 2.0, guarantee="exact", mechanism="grr", budgets="per-attribute", least=0.3
-    )
-    assert found.gain > 1.3
-    assert found.totals.values.max() <= 2.0
-    assert found.epsilons.min() >= 0.3
-
-
-def test_budgets_per_attribute_are_a_local_optimum():
-    """No feasible step along any two budgets lowers the weighted variance noticeably."""
-    pairs = sp.load_pairs("adult").select(["sex", "relationship", "income"])
-    found = find_budgets(
-        pairs, 2.0, guarantee="independent", mechanism="grr", budgets="per-attribute"
-    )
-    assert found.gain > 1.001
-
-    def cost(epsilons):
-        return sum(
-            float(sp.GRR(k, e).variance(1, m / pairs.records).sum())
-            for k, e, m in zip(pairs.domain.sizes, epsilons, pairs.marginals, strict=True)
-        )
-
-    def feasible(epsilons):
-        matrix = sp.leakage_matrix(pairs, epsilons, mechanism="grr")
-        return (epsilons + matrix.values.sum(axis=1) <= 2.0).all()
-
-    best = cost(found.epsilons)
-    for first, second in itertools.permutations(range(3), 2):
-        for step in (1e-3, 1e-2):
-            moved = found.epsilons.copy()
-            moved[first] += step
-            while not feasible(moved) and moved[second] > 0.01:
-                moved[second] -= step / 20
-            assert not feasible(moved) or cost(moved) > best * (1 - 2e-4)
-
-
-@pytest.mark.parametrize("budgets", ["equal", "per-attribute"])
 @pytest.mark.parametrize("limit", [1e-3, 1e-9, 1e-14])
-def test_a_tiny_limit_is_used_too(coins, limit, budgets):
-    found = find_budgets(coins, limit, guarantee="worst", mechanism="grr", budgets=budgets)
+def test_a_tiny_limit_is_used_too(coins, limit):
+    found = find_budgets(coins, limit, guarantee="worst", mechanism="grr")
     assert found.epsilons.sum() == pytest.approx(limit, rel=1e-6)
     assert found.totals.values.max() <= limit
-    assert found.gain is None or found.gain >= 1
-
-
-def test_budgets_per_attribute_without_variance():
-    domain = sp.Domain([sp.Attribute(name, ("only",)) for name in ("a", "b")])
-    found = find_budgets(
-        Records(domain, [[0, 0]]), 1.0, guarantee="exact", mechanism="grr", budgets="per-attribute"
-    )
-    assert found.gain == 1
-    assert found.epsilons.tolist() == [1.0, 1.0]
-
-
-@pytest.mark.parametrize("guarantee", ["independent", "exact", "merged"])
-def test_budgets_per_attribute_with_public_attributes(guarantee):
-    """A public attribute has no limit of its own, and must not lift that of the others."""
-    domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
-    counts = np.random.default_rng(4).integers(40, 60, (2, 3, 4))
-    found = find_budgets(
-        Records.from_joint(domain, counts),
-        3.0,
-        guarantee=guarantee,
-        mechanism="grr",
-        budgets="per-attribute",
-        public=["a2"],
-    )
-    assert found.gain >= 1
-    assert found.epsilons[0] == 0
-    assert found.totals.values[1:].max() <= 3.0
-
-
-def test_weights_change_budgets():
-    pairs = sp.load_pairs("adult").select(["sex", "relationship", "income"])
-    plain = find_budgets(
-        pairs, 2.0, guarantee="independent", mechanism="grr", budgets="per-attribute"
-    )
-    heavy = find_budgets(
-        pairs, 2.0, guarantee="independent", mechanism="grr", budgets="per-attribute",
-        weights={"sex": 100.0, "relationship": 1.0, "income": 1.0},
-    )  # fmt: skip
-    assert heavy.epsilons[0] > plain.epsilons[0]
 
 
 def test_left_out_attributes_leak_nothing_but_are_leaked_about(few):
@@ -233,11 +139,10 @@ def test_an_assumption_is_audited_and_refuted(coins):
         ({"limit": -1}, "limit must be a finite number"),
         ({"limit": 1, "guarantee": "witness"}, "a witness is a lower bound"),
         ({"limit": 1, "guarantee": "hope"}, "guarantee must be one of"),
-        ({"limit": 1, "budgets": "fair"}, "budgets must be one of"),
+        ({"limit": 1, "budgets": "equal"}, "there is no option 'budgets'"),
         ({"limit": 1, "public": ["aeg"]}, "did you mean 'age'"),
         ({"limit": 1, "public": ["age"], "left_out": ["age"]}, "both public and left out"),
         ({"limit": {"age": 1}}, "limit must be given for every attribute"),
-        ({"limit": 1, "weights": 0, "budgets": "per-attribute"}, "weights must be above 0"),
     ],
 )
 def test_bad_input_raises(few, arguments, message):
@@ -252,15 +157,6 @@ def test_celeba_budget_of_the_paper():
     assert found.epsilons[0] == pytest.approx(0.9264, abs=5e-5)
     assert equal_split(10.0, 40) == 0.25
     assert found.totals.values.max() <= 10.0
-
-
-@real_data
-@pytest.mark.slow
-def test_celeba_budgets_per_attribute():
-    pairs = pairs_of("celeba")
-    each = find_budgets(pairs, 10.0, guarantee="independent", budgets="per-attribute")
-    assert each.gain > 1.1
-    assert each.totals.values.max() <= 10.0
 
 
 @real_data
@@ -341,25 +237,6 @@ def test_a_note_names_attributes_that_prevent_exact_totals():
     assert "without a4;" in note
     small = find_budgets(people.select(["a0", "a1"]), 3.0, guarantee="merged", mechanism="grr")
     assert not any("exact totals would fit" in note for note in small.notes)
-
-
-@pytest.mark.parametrize(("limit", "least"), [(1.0, 0.05), (2.0, 0.1)])
-def test_smallest_useful_budgets_are_kept_to_the_last_digit(limit, least):
-    """A budget that is one rounding error below `least` must not count as too small for it."""
-    people = Records.from_data(make_survey(400, seed=1).select(["coffee", "screen", "sleep"]))
-    found = find_budgets(
-        people,
-        limit,
-        mechanism="grr",
-        guarantee="merged",
-        scope="table",
-        budgets="per-attribute",
-        weights={"coffee": 1.0, "screen": 1e-6, "sleep": 1e6},
-        least=least,
-    )
-    assert found.epsilons.min() >= least
-    assert found.dropped == ()
-    assert found.totals.values.max() <= limit
 
 
 @pytest.mark.parametrize(

@@ -174,29 +174,6 @@ def test_a_subset_of_all_values_has_no_leakage():
     assert LikelySets("subsets", 3.0, 6).best(channel).value[0] == 0
 
 
-@given(tables(least=2), st.sampled_from([1e-6, 0.5, 1.0, 3.0, 10.0]), st.data())
-def test_slopes_are_those_of_the_best_set(counts, epsilon, data):
-    _, channel = shares(counts)
-    count = data.draw(st.integers(1, counts.shape[1]), label="inputs made likely")
-    for sets, _ in kinds(counts.shape[1], epsilon, count):
-        slope = sets.slopes(channel[None], np.array([epsilon]))[0]
-        best = sets.best(channel[None])
-        rows = channel[best.likelier[0]], channel[best.other[0]]
-        gap, low = ((part[best.likely[0]]).sum() for part in (rows[0] - rows[1], rows[1]))
-        step = 1e-5 * epsilon
-        around = [log_ratio(gap, low, epsilon + sign * step) for sign in (1, -1)]
-        expected = (around[0] - around[1]) / (2 * step) if best.value[0] > 0 else 0.0
-        assert slope == pytest.approx(expected, rel=1e-5, abs=1e-9)
-        assert -1e-12 <= slope <= 1 + 1e-12
-
-
-@pytest.mark.parametrize("epsilon", [50.0, 700.0, 800.0, 1e6])
-def test_slopes_at_large_epsilon(epsilon):
-    channels = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.9, 0.1], [0.2, 0.8]]])
-    slopes = LikelySets("all", epsilon).slopes(channels, np.full(2, epsilon))
-    assert slopes.tolist() == pytest.approx([1.0, 0.0], abs=1e-15)
-
-
 @given(tables(least=2), st.sampled_from([0.0, 1e-9, 0.3, 1.0, 5.0, 40.0, 650.0, 700.0]))
 def test_profile_is_the_largest_sum_of_positive_differences(counts, value):
     _, channel = shares(counts)

@@ -116,15 +116,6 @@ def test_simulated_collections_of_real_tables_have_the_predicted_error(name, lim
     assert (squared / runs).mean() == pytest.approx(predicted, rel=0.05)
 
 
-def test_a_plan_says_where_equal_budgets_were_not_improved():
-    options = {"mechanism": "grr", "guarantee": "exact", "budgets": "per-attribute"}
-    survey = sp.make_survey(2_000)
-    alone = sp.calibrate(survey.select(["coffee"]), 2.0, **options)
-    assert any("no budgets of lower weighted variance" in note for note in alone.notes)
-    several = sp.calibrate(survey.select(["age", "employment", "region"]), 2.0, **options)
-    assert any("times less than with equal budgets" in note for note in several.notes)
-
-
 def test_a_form_with_one_question_is_certified_for_any_mechanism():
     rng = np.random.default_rng(3)
     domain = sp.Domain(

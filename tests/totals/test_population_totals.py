@@ -256,12 +256,6 @@ def test_budgets_and_plans_for_the_population():
         sp.calibrate(part, 2.0, mechanism="grr", scope="table")
 
 
-def test_budgets_per_attribute_raise_for_the_population():
-    data = drawn(np.random.default_rng(1), 500, (2, 2, 3))
-    with pytest.raises(InputError, match="budgets must be 'equal' for scope 'population'"):
-        sp.calibrate(data, 2.0, scope="population", budgets="per-attribute")
-
-
 def test_data_dependent_budgets_hold_for_the_population():
     """Of 30 samples at most 7 may mislead (more are no chance); the table's own budgets do."""
     rng = np.random.default_rng(3)

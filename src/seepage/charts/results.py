@@ -314,31 +314,6 @@ def comparison_chart(rows: Rows, axis: str) -> Any:
 
 
 @printable_names
-def frontier_chart(rows: Rows) -> Any:
-    """Return the errors of designs against the epsilon of a form about the whole record.
-
-    Parameters
-    ----------
-    rows
-        One for each design: `record`, `share` of the error of one question each, and `reports`,
-        which gives the colour.
-    """
-    kinds = list(dict.fromkeys(row["reports"] for row in rows))
-    lines = (
-        chart_of(rows)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("record:Q", title="Epsilon of the whole record", scale=alt.Scale(zero=False)),
-            y=alt.Y("share:Q", title="Error, as a share of one question each"),
-            color=coloured("reports", kinds, "Reports"),
-            tooltip=["reports:N", "record:Q", "share:Q"],
-        )
-    )
-    title = "What more epsilon for the whole record buys, within the same limits"
-    return finish(lines.properties(width=420, height=300, title=title))
-
-
-@printable_names
 def report_chart(rows: Rows, cells: list[str], subtitle: str) -> Any:
     """Return a heat map of ln P(report | cell) / P(report), one column per report.
 

@@ -44,9 +44,6 @@ COLLECTION_OPTIONS = grouped(
     click.option(
         "--least", type=float, default=0.0, help="Minimum budget of a collected attribute."
     ),
-    setting_option(
-        "--weight", "weights", metavar="NAME=W", parse=parse_number, help="Weight of its variance."
-    ),
 )
 SAMPLE_OPTIONS = grouped(
     click.option("--sample", type=int, metavar="N", help="Plan with N records drawn at random."),
@@ -79,15 +76,9 @@ SHOWN_FORMS = 12
     "--scope",
     type=click.Choice(["population", "table"]),
     help="Whom totals hold for: the population that the records are a random sample of (the "
-    "default where equal budgets and exact or merged totals allow it), or the table.",
+    "default where exact or merged totals allow it), or the table.",
 )
 @click.option("-m", "--mechanism", help="A mechanism; by default any, and the best one is planned.")
-@click.option(
-    "--budgets",
-    type=click.Choice(["equal", "per-attribute"]),
-    default="equal",
-    help="One budget for all attributes, or one each, of least weighted variance.",
-)
 @COLLECTION_OPTIONS
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
 @click.option(
@@ -107,14 +98,12 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     \b
     Examples:
       seepage calibrate survey.csv --limit 3 -o plan.json
-      seepage calibrate survey.csv --limit 3 --budgets per-attribute --mechanism grr
+      seepage calibrate survey.csv --limit 3 --mechanism grr
       seepage calibrate survey.csv --check plan.json -o plan.json
     """
     if options["check"]:
         _certify_again(data, table_arguments(options), options["check"], output)
         return
-    if options["budgets"] == "equal":
-        reject_options(["weights"], "it needs --budgets per-attribute")
     records = read_data(data, options, records=True)
     limit = _limits(records, options)
     from seepage.designs.calibration import find_budgets
@@ -126,10 +115,9 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
             limit,
             guarantee=options["guarantee"],
             mechanism=options["mechanism"],
-            budgets=options["budgets"],
             audit=options["audit"],
             progress=progress,
-            **_collection_settings(records, options),
+            **_collection_settings(options),
             **_sampling_settings(options),
         )
     plan = plan_of(calibration)
@@ -201,11 +189,9 @@ def _limits(records: Any, options: dict[str, Any]) -> Any:
     return {name: None if value == math.inf else value for name, value in limits.items()}
 
 
-def _collection_settings(records: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of both commands: which attributes are collected, weights, scope."""
-    names = ("public", "left_out", "least", "scope", "seed")
-    weights = for_each_attribute(records.domain, 1.0, options["weights"])
-    return {"weights": weights, **{name: options[name] for name in names}}
+def _collection_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of both commands: which attributes are collected, scope, seed."""
+    return {name: options[name] for name in ("public", "left_out", "least", "scope", "seed")}
 
 
 def _write(plan: Any, data: str, output: str | None, options: dict[str, Any]) -> None:
@@ -232,6 +218,9 @@ def _write(plan: Any, data: str, output: str | None, options: dict[str, Any]) ->
     help="Another limit for one attribute, or none to leave it unprotected.",
 )
 @COLLECTION_OPTIONS
+@setting_option(
+    "--weight", "weights", metavar="NAME=W", parse=parse_number, help="Weight of its variance."
+)
 @names_option("--known", help="Attributes that the adversary knows.")
 @click.option("--record-limit", type=float, help="Maximum sum of the budgets of a form.")
 @names_option("--together", multiple=True, help="Only asked together.")
@@ -256,11 +245,6 @@ def _write(plan: Any, data: str, output: str | None, options: dict[str, Any]) ->
 )
 @SAMPLE_OPTIONS
 @click.option("--seconds", type=float, default=60.0, help="Time limit of the search.")
-@click.option(
-    "--frontier",
-    type=OutputFile(),
-    help="Draw the error against the epsilon of the whole record; doubles the time.",
-)
 @chart_option("the comparison")
 @OUTPUT_OPTIONS
 def design(data: str, form: str, output: str | None, **options: Any) -> None:
@@ -280,15 +264,12 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
 
     limits = _limits(records, options)
     names = ("known", "together", "never", "joint", "largest", "confidence", "shape", "seconds")
-    chosen = _collection_settings(records, options) | {name: options[name] for name in names}
+    chosen = _collection_settings(options) | {name: options[name] for name in names}
+    chosen["weights"] = for_each_attribute(records.domain, 1.0, options["weights"])
     with progress_bar("designing") as progress:
         result = find_design(
             records, limits, record_limit=options["record_limit"], progress=progress, **chosen
         )
-        if options["frontier"] is not None:
-            from seepage.designs.find_design import frontier
-
-            write_chart(frontier(records, limits, progress=progress, **chosen), options["frontier"])
     _write(plan_of_design(result), data, output, options)
     write_chart(result, options["chart"])
     emit(format_result(form, result, _design_text, Path(data).name), None)

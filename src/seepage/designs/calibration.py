@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage._results import Progress, Result, short_list
-from seepage.data.domain import for_each
 from seepage.data.inputs import DATA_OPTIONS, as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.attribute_budgets import budgets_for_each, weighted_variance
 from seepage.designs.equal_budgets import (
     Problem,
     confirmed,
@@ -33,8 +31,6 @@ from seepage.totals.witness_search import search_witness
 
 SHARE_TOLERANCE = 0.01
 """Accuracy of the surviving budgets relative to the refuted ones."""
-
-BudgetChoice = Literal["equal", "per-attribute"]
 
 USABLE = ("worst", "exact", "merged", "sampled", "independent")
 """The guarantees of totals by which budgets can be calibrated."""
@@ -89,10 +85,6 @@ class Calibration(Result):
         The budget of each attribute; 0 for those not collected.
     totals
         Every attribute's total at these budgets, with the guarantee's name and kind.
-    budgets
-        `"equal"` or `"per-attribute"`.
-    gain
-        For budgets per attribute: the weighted variance with equal budgets over that with these.
     audit
         The result of a witness search, if the guarantee is an assumption; None without a search.
     dropped
@@ -104,8 +96,6 @@ class Calibration(Result):
     problem: Problem
     epsilons: Floats
     totals: TotalLeakage
-    budgets: BudgetChoice
-    gain: float | None = None
     audit: Audit | None = None
     dropped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -152,11 +142,9 @@ def find_budgets(
     *,
     mechanism: Any = None,
     guarantee: str = "auto",
-    budgets: BudgetChoice = "equal",
     public: Iterable[str] = (),
     left_out: Iterable[str] = (),
     least: Any = 0.0,
-    weights: Any = 1.0,
     audit: bool = True,
     **options: Any,
 ) -> Calibration:
@@ -175,33 +163,29 @@ def find_budgets(
     guarantee
         The guarantee of the totals, by the names of `total_leakage`; `"auto"` is `"independent"`
         for pair counts, and for records `"exact"` if it fits, else `"sampled"`.
-    budgets
-        `"equal"`: the same for all; `"per-attribute"`: those that minimise the weighted variance.
     public, left_out
         Attributes whose values are public, and attributes that are not collected.
     least
         The minimum useful budget, for all or by attribute; if the limit does not allow it,
         `dropped` names the attributes to drop first.
-    weights
-        Weight of each attribute's variance, for `"per-attribute"`.
     audit
         Search for a witness against a guarantee that is an assumption; needs records.
     options
         Further keywords of `total_leakage` (`seed`, `reports`, `confidence`,
         `target_delta`, `progress`, `scope`), and table options of `count_pairs`.  With
         `scope="population"` totals are upper confidence limits for the population that the records
-        were drawn from, and budgets are equal: the largest that pass, which costs no confidence
-        [theory-population: Budgets chosen by looking].  That is the default for records, equal
-        budgets, and `"auto"`, `"exact"` or `"merged"`; else it is `"table"`.
+        were drawn from, and budgets the largest that pass, which costs no confidence
+        [theory-population: Budgets chosen by looking].  That is the default for records and
+        `"auto"`, `"exact"` or `"merged"`; else it is `"table"`.
 
     Returns
     -------
     Calibration
-        Budgets, their totals, and the evidence: the witness, the gain, the attributes to drop.
+        Budgets, their totals, and the evidence: the witness, the attributes to drop.
 
     Notes
     -----
-    Equal budgets take some ten evaluations of the totals; budgets per attribute a run of SLSQP.
+    Some ten evaluations of the totals.
 
     Examples
     --------
@@ -213,20 +197,16 @@ def find_budgets(
     >>> round(found["race"], 4), round(found.totals["race"], 4)
     (0.7289, 1.0)
     """
-    _checks.choice(budgets, "budgets", ("equal", "per-attribute"))
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     _checks.flag(audit, "audit")
     _checks.options(options, [*DATA_OPTIONS, *TOTAL_OPTIONS])
     settings = {name: value for name, value in options.items() if name in TOTAL_OPTIONS}
     table_options = {name: value for name, value in options.items() if name not in TOTAL_OPTIONS}
     counted = as_counted(data, **table_options)
-    for_population = _set_scope(settings, counted, guarantee, budgets)
+    for_population = _set_scope(settings, counted, guarantee)
     problem = make_problem(counted, limit, mechanism, public, left_out, least, options=settings)
     problem = replace(problem, guarantee=_guarantee(guarantee, problem))
-    attribute_weights = _weights(problem, weights)
-    epsilons = equal = equal_budgets(problem)
-    if budgets == "per-attribute":
-        epsilons = budgets_for_each(problem, attribute_weights, equal)
+    epsilons = equal_budgets(problem)
     if problem.guarantee == "sampled":
         epsilons, totals = confirmed(problem, epsilons)
     else:
@@ -235,39 +215,23 @@ def find_budgets(
         raise AssertionError("a calibrated total exceeds its limit")
     if for_population and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, epsilons))
-    gain = None
-    if budgets == "per-attribute":
-        before, after = (
-            weighted_variance(problem, attribute_weights, e) for e in (equal, epsilons)
-        )
-        gain = before / after if 0 < after < np.inf else 1.0
     dropped = _to_drop(problem, epsilons)
     notes = (*_split_note(problem, epsilons, guarantee), *_exact_note(problem))
-    calibration = Calibration(problem, epsilons, totals, budgets, gain, None, dropped, notes)
+    calibration = Calibration(problem, epsilons, totals, None, dropped, notes)
     return _audited(calibration) if audit else calibration
 
 
-def _set_scope(
-    settings: dict[str, Any],
-    counted: PairCounts | Records,
-    guarantee: str,
-    budgets: BudgetChoice,
-) -> bool:
+def _set_scope(settings: dict[str, Any], counted: PairCounts | Records, guarantee: str) -> bool:
     """Set the scope in `settings` if none is given; return whether it is the population.
 
-    The default is the population if records, guarantee and budgets allow it.
+    The default is the population if records and guarantee allow it.
     """
     if settings.get("scope") is None:
         allowed = isinstance(counted, Records) and guarantee in ("auto", "exact", "merged")
-        settings["scope"] = "population" if allowed and budgets == "equal" else "table"
+        settings["scope"] = "population" if allowed else "table"
     if _checks.choice(settings["scope"], "scope", SCOPES) == "table":
         check_whole_table(counted, guarantee, "budgets")
         return False
-    if budgets != "equal":
-        raise InputError(
-            "budgets must be 'equal' for scope 'population': others are fitted to the same records "
-            "that must certify them"
-        )
     return True
 
 
@@ -281,14 +245,6 @@ def _guarantee(guarantee: str, problem: Problem) -> str:
             f"use one of {', '.join(USABLE)}"
         )
     return _checks.choice(guarantee, "guarantee", USABLE)
-
-
-def _weights(problem: Problem, weights: Any) -> Floats:
-    values = [_checks.epsilon(w, "weights") for w in for_each(problem.domain, weights, "weights")]
-    array = np.array(values)
-    if not (array[problem.collected] > 0).any():
-        raise InputError("weights must be above 0 for at least one collected attribute")
-    return array
 
 
 def _proven_totals(problem: Problem, epsilons: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The calibration problem, and the largest equal budgets whose totals stay within the limits."""
+"""The largest equal budgets whose totals stay within the limits [theory-totals: Calibration]."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

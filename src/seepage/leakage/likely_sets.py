@@ -39,7 +39,6 @@ from seepage._numerics import (
     UNIT,
     Booleans,
     Floats,
-    Integers,
     log_ratio,
     one_minus_exp,
     round_up,
@@ -144,23 +143,6 @@ class LikelySets:
         masks = np.zeros((len(chosen), size))
         np.put_along_axis(masks, chosen, 1.0, axis=1)
         return (masks[masks[:, -1] == 0], True) if 2 * width == size else (masks, False)
-
-    def slopes(self, channels: Floats, contrast: Floats) -> Floats:
-        """Return d value / d contrast of each channel at its optimal S.
-
-        e^eps (A / (1 + lambda A) - B / (1 + lambda B)), with A and B the sums over S in the
-        likelier and the other row [theory: The bound]; between 0 and 1.
-        """
-        best = self.best(channels, contrast)
-        floor, weight = np.exp(-contrast), -np.expm1(-contrast)
-
-        def term(row: Integers) -> Floats:
-            cells = channels[np.arange(len(channels)), row]
-            mass = np.where(best.likely, cells, 0.0).sum(axis=1)
-            total = floor + weight * mass
-            return np.asarray(np.divide(mass, total, out=np.zeros_like(mass), where=mass > 0))
-
-        return np.where(best.value > 0, term(best.likelier) - term(best.other), 0.0)
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:

@@ -14,7 +14,7 @@ from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
-from seepage.errors import DomainError, InputError
+from seepage.errors import DomainError
 from seepage.leakage.likely_sets import Leakage, LikelySets, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits, ranked_pairs
 from seepage.leakage.release import PUBLIC, VIEWS, Release, View, by_kind, releases
@@ -105,19 +105,6 @@ class LeakageMatrix(Result):
         indices = [channel.given.code(label) for label in kept]
         part = Channel(channel.matrix[indices], channel.given.restrict(indices), channel.output)
         return self.releases[column].leakage(part, self.view, self.radius)
-
-    @cached_property
-    def slopes(self) -> Floats:
-        """Derivative of each leakage in the contrast of its source's report, in closed form.
-
-        For two-level mechanisms, 0 for others; for most the contrast is epsilon.
-        """
-        if self.radius:
-            raise InputError(f"slopes need a matrix with radius 0, got radius {self.radius:g}")
-        slopes = np.zeros((len(self.domain), len(self.domain)))
-        for pairs, sets, channels, contrast in self._two_level_stacks():
-            slopes[pairs] = sets.slopes(channels, contrast)
-        return slopes
 
     @cached_property
     def relaxations(self) -> Floats:

@@ -34,12 +34,12 @@ def calibrate(
         The guarantee of the totals, by the names of `total_leakage`; an assumption is marked as
         such in the plan, and with records a witness against it is searched for.
     options
-        The other keywords of `find_budgets` (`budgets`, `public`, `left_out`, `least`, `weights`,
-        `audit`, `seed`, ...), and table options of `count_pairs`.
+        The other keywords of `find_budgets` (`public`, `left_out`, `least`, `audit`, `seed`,
+        ...), and table options of `count_pairs`.
 
     Notes
     -----
-    `find_budgets` returns the same budgets with all evidence: the witness, the gain, the totals.
+    `find_budgets` returns the same budgets with all evidence: the witness, the totals.
 
     Examples
     --------
@@ -66,13 +66,13 @@ def plan_of(calibration: Calibration) -> Plan:
         totals=calibration.totals,
         collect=[name for name, mask in zip(names, problem.collected, strict=True) if mask],
         public=[name for name, mask in zip(names, problem.public, strict=True) if mask],
-        settings={"budgets": calibration.budgets, "guarantee": calibration.totals.guarantee},
+        settings={"guarantee": calibration.totals.guarantee},
         notes=[*calibration.notes, *_evidence(calibration)],
     )
 
 
 def _evidence(calibration: Calibration) -> list[str]:
-    """Return notes on the audit, the gain over equal budgets, and the attributes to drop."""
+    """Return notes on the audit and the attributes to drop."""
     notes = []
     audit = calibration.audit
     if audit is not None and audit.strongest is not None and audit.surviving is not None:
@@ -84,12 +84,6 @@ def _evidence(calibration: Calibration) -> list[str]:
         )
     elif audit is not None:
         notes.append("a search found no reports that exceed a limit; that is no guarantee")
-    if calibration.gain is not None and calibration.gain > 1:
-        notes.append(
-            f"the weighted variance is {calibration.gain:.3g} times less than with equal budgets"
-        )
-    elif calibration.gain is not None:
-        notes.append("no budgets of lower weighted variance than equal ones were found")
     if calibration.dropped:
         dropped = ", ".join(calibration.dropped)
         notes.append(f"the smallest useful budgets do not fit; drop first: {dropped}")

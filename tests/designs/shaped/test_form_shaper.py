@@ -198,20 +198,3 @@ def test_population_shaped_forms_are_certified_on_the_other_records(many, for_po
 def test_an_unknown_shape_raises(people, options):
     with pytest.raises(sp.InputError, match="shape"):
         sp.find_design(people, LIMIT, **options)
-
-
-def test_errors_decrease_along_the_frontier():
-    people = table(2)
-    found = sp.frontier(people, LIMIT, points=3, seconds=12, scope="table")
-    assert found.record_limits[0] == LIMIT
-    assert (np.diff(found.errors) <= 0).all()
-    assert found.errors[-1] < 0.9 * found.errors[0]
-    assert found.errors[-1] < 0.99 * found.product_errors[-1]
-    assert found.shares[0] == pytest.approx(1.0, rel=0.02)
-    assert (found.errors <= found.product_errors * 1.001).all()
-    for design, most in zip(found.designs, found.record_limits, strict=True):
-        assert design.record <= most + 1e-9
-    assert found.half_nat >= 1
-    found.chart().to_dict()
-    with pytest.raises(sp.InputError, match="record_limit"):
-        sp.frontier(people, LIMIT, record_limit=2.0)
