@@ -1,0 +1,162 @@
+"""Numbers that users get, recorded: counts, leakages, totals, plans and reports of six tables.
+
+A change of any of them is a change for users and is named in CHANGELOG.md.  `python
+tests/test_golden.py` records them again.
+"""
+
+import hashlib
+import json
+import math
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seepage as sp
+from real_data import real_data
+
+FILE = Path(__file__).with_name("golden.json")
+COLUMNS = {
+    "adult": ("sex", "race", "relationship", "income"),
+    "nist-acs": ("SEX", "MSP", "HISP", "OWN_RENT", "EDU"),
+    "celeba": ("Male", "Young", "Smiling", "Goatee", "Heavy_Makeup", "Gray_Hair"),
+    "cardio": ("gender", "cholesterol", "gluc", "smoke", "cardio"),
+    "diabetes130": ("race", "gender", "age", "A1Cresult", "readmitted"),
+    "survey": ("employment", "coffee", "screen", "sleep"),
+}
+
+SHAPED = {
+    "adult": ("sex", "income"),
+    "nist-acs": ("SEX", "OWN_RENT"),
+    "celeba": ("Male", "Goatee", "Heavy_Makeup"),
+    "cardio": ("gender", "smoke", "cardio"),
+    "diabetes130": ("gender", "readmitted"),
+    "survey": ("coffee", "screen"),
+}
+MECHANISMS = ("grr", "oue", "olh", "ss", "exp", "rappor", "blh", "she")
+
+_frame = cache(lambda table: sp.dataset(table).read())
+
+
+@cache
+def _records(table):
+    return sp.Records.from_data(_frame(table), columns=COLUMNS[table])
+
+
+def counts(table):
+    """The digest of all columns' pair counts, and their domain."""
+    pairs = sp.count_pairs(_frame(table))
+    values = json.dumps([[a.name, *a.values] for a in pairs.domain])
+    return {"pairs": pairs.digest, "domain": _sha(values.encode()), "records": pairs.records}
+
+
+def leakages(table):
+    """Bound, exact leakage of a report and of a guess, confidence limits, with witnesses."""
+    pairs = _records(table).pairs()
+    bound = sp.leakage_matrix(pairs, 1.0)
+    wide = sp.leakage_matrix(sp.count_pairs(_frame(table)), 1.0)
+    grr = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
+    names = bound.domain.names
+    witnesses = [
+        [w.likelier, w.other, *w.likely] if (w := bound[target, source].witness) else None
+        for target in names
+        for source in names
+        if target != source
+    ]
+    return {
+        "bound": bound.values.tolist(),
+        "all": [wide.tcpl, float(wide.values.max())],
+        "grr": grr.values.tolist(),
+        "inferred": sp.leakage_matrix(pairs, 2.0, mechanism="oue", view="inferred").values.tolist(),
+        "ss": sp.leakage_matrix(pairs, 1.5, mechanism="ss").values.tolist(),
+        "witnesses": witnesses,
+        "upper": [grr.interval(0.95)[names[0], name].upper for name in names[1:]],
+    }
+
+
+def totals(table):
+    """Totals by guarantee, for the table and for the population."""
+    records = _records(table)
+    found = {
+        name: sp.total_leakage(records, 1.0, mechanism="grr", guarantee=name).values.tolist()
+        for name in ("worst", "exact", "merged", "independent")
+    }
+    found["sampled"] = sp.total_leakage(
+        records, 1.0, mechanism="grr", guarantee="sampled", reports=2_000, seed=3
+    ).values.tolist()
+    found["population"] = sp.total_leakage(
+        records, 1.0, mechanism="grr", guarantee="exact", scope="population"
+    ).values.tolist()
+    return found
+
+
+def plans(table):
+    """Calibrated budgets, and designs with and without shaped reports."""
+    records = _records(table)
+    calibrated = sp.calibrate(records, 2.0, mechanism="grr", guarantee="exact")
+    product = sp.design(records, 2.0, scope="table", shape="never", seconds=60)
+    people = sp.design(records, 2.0, shape="never", seconds=60)
+    few = sp.Records.from_data(_frame(table), columns=SHAPED[table])
+    shaped = sp.design(few, 1.5, shape="forms", seconds=60)
+    return {
+        "calibrated": calibrated.epsilons.tolist(),
+        "table": _forms(product),
+        "population": _forms(people),
+        "shaped": _forms(shaped),
+    }
+
+
+def reports(table):
+    """Reports drawn with a seed, and the frequencies estimated from them."""
+    records = _records(table)
+    plan = sp.design(records, 2.0, scope="table", shape="never", seconds=60)
+    drawn = plan.perturb(_frame(table).slice(0, 3_000).select(list(COLUMNS[table])), seed=7)
+    estimate = plan.estimate(drawn)
+    return {
+        "estimate": estimate.to_arrow()["frequency"].to_pylist(),
+        "mechanisms": {name: _drawn(name) for name in MECHANISMS},
+    }
+
+
+def _drawn(name):
+    reports = sp.mechanism(name, 5, 1.0).perturb(np.arange(5).repeat(40), rng=1)
+    return _sha(repr(reports.array().to_pylist()).encode())
+
+
+def _forms(plan):
+    return [[list(f.attributes), list(f.totals), plan.guarantee] for f in plan.forms]
+
+
+def _sha(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+PARTS = {part.__name__: part for part in (counts, leakages, totals, plans, reports)}
+
+
+def _assert_same(found, recorded, path):
+    if isinstance(recorded, list):
+        assert len(found) == len(recorded), path
+        for index, (one, other) in enumerate(zip(found, recorded, strict=True)):
+            _assert_same(one, other, f"{path}[{index}]")
+    elif isinstance(recorded, float):
+        assert math.isclose(found, recorded, rel_tol=1e-9, abs_tol=1e-12), (path, found, recorded)
+    else:
+        assert found == recorded, path
+
+
+@real_data
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("table", COLUMNS)
+def test_recorded_numbers(table, part):
+    recorded = json.loads(FILE.read_text())[table][part]
+    found = json.loads(json.dumps(PARTS[part](table)))
+    assert found.keys() == recorded.keys()
+    for name, value in recorded.items():
+        _assert_same(found[name], value, f"{table} {part} {name}")
+
+
+if __name__ == "__main__":
+    made = {table: {name: part(table) for name, part in PARTS.items()} for table in COLUMNS}
+    FILE.write_text(json.dumps(made, indent=None, separators=(",", ":")) + "\n")
