@@ -10,11 +10,9 @@ from seepage._numerics import Floats
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 from seepage.leakage import Release, releases
-from seepage.totals.compiled_sums import sums_by_value
-from seepage.totals.drawn_reports import sums_in_blocks
 from seepage.totals.exact_total import exact_totals
 from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
-from seepage.totals.sampled import draw_reports, sampled_totals
+from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import search_witness
 
 EPSILON = 0.9264
@@ -62,7 +60,7 @@ def one_target_at_a_time(tuples: Records, columns: list[LikelihoodColumns]) -> l
 def main() -> list[Figure]:
     """Measure what takes seconds."""
     whole = people()
-    return [*_distinct(), _exact(), *_sampled_kernel(whole), _witness(whole)]
+    return [*_distinct(), _exact(), _witness(whole)]
 
 
 def _distinct() -> list[Figure]:
@@ -92,20 +90,6 @@ def _exact() -> Figure:
     )
     what = "exact totals, 18 binary attributes"
     return at_least(what, taken["ours"], "one target at a time", taken["plain"], 1.0)
-
-
-def _sampled_kernel(tuples: Records) -> list[Figure]:
-    draws = draw_reports(tuples, released(tuples), "report", 1024, needed=50, seed=0)
-    sums_by_value(tuples, draws, None)
-    taken = best_of(
-        {
-            "compiled": lambda: sums_by_value(tuples, draws, None),
-            "numpy": lambda: sums_in_blocks(tuples, draws, None),
-        },
-        repeats=2,
-    )
-    what = f"likelihoods of 1,024 reports, {len(tuples):,} distinct records"
-    return [at_least(what, taken["compiled"], "NumPy", taken["numpy"], 1.0)]
 
 
 def _witness(tuples: Records) -> Figure:

@@ -34,15 +34,6 @@ RECORDS_PER_BLOCK = 2048
 REPORTS_PER_BLOCK = 2048
 """Block of the matrix of likelihoods, records by reports, in NumPy: 32 MB."""
 
-MIN_COMPILED_CELLS = 1 << 27
-"""Number of likelihoods (records times reports) from which the compiled kernel is loaded."""
-
-MAX_SPREAD = 600.0
-"""Maximum spread, in nats, of a report's likelihoods over records in the compiled kernel.
-
-Products of likelihoods within this range neither overflow nor underflow.
-"""
-
 
 @dataclass(frozen=True, eq=False)
 class Draws:
@@ -168,33 +159,11 @@ def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -
 
     Notes
     -----
-    One likelihood per distinct record and report: about 5 ns each in the compiled kernel (large
-    work, moderate sum of budgets), 10 to 20 ns in NumPy.
-    """
-    if len(data) * draws.count < MIN_COMPILED_CELLS or _spreads(data, draws).max() > MAX_SPREAD:
-        return sums_in_blocks(data, draws, progress)
-    from seepage.totals.compiled_sums import sums_by_value
-
-    return sums_by_value(data, draws, progress)
-
-
-def _spreads(data: Records, draws: Draws) -> Floats:
-    """Return max - min of each report's log-likelihood over records, impossible ones excluded.
-
-    An upper bound: the sum over attributes of the range over values.
-    """
-    starts, logarithms = value_offsets(data.domain)[:-1], draws.logarithms
-    lowest = np.minimum.reduceat(np.where(logarithms > IMPOSSIBLE, logarithms, np.inf), starts)
-    return np.asarray((np.maximum.reduceat(logarithms, starts) - lowest).sum(axis=0))
-
-
-def sums_in_blocks(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:
-    """Return `report_sums` computed in NumPy.
-
     The log-likelihood matrix is the product of the records' one-hot matrix with the reports'
     log-likelihoods; its exponential times the transposed one-hot matrix sums over the records with
     each value.  A report is scaled by its likeliest record so far (log-sum-exp), so that no
-    exponential overflows and no significant one underflows.
+    exponential overflows and no significant one underflows.  10 to 20 ns per distinct record and
+    report.
     """
     starts, sizes = value_offsets(data.domain), data.domain.sizes
     values = int(starts[-1])
@@ -255,7 +224,9 @@ def rounding_error(data: Records, draws: Draws) -> float:
     A likelihood is a sum over the distinct records of exponentials whose arguments are sums over
     the attributes; `IMPOSSIBLE` is a term of those sums like any other.
     """
-    lowest = np.minimum.reduceat(draws.logarithms, value_offsets(data.domain)[:-1])
-    impossible = (lowest <= IMPOSSIBLE).sum(axis=0)
-    terms = float((_spreads(data, draws) - IMPOSSIBLE * impossible).max())
+    starts, logarithms = value_offsets(data.domain)[:-1], draws.logarithms
+    lowest = np.minimum.reduceat(np.where(logarithms > IMPOSSIBLE, logarithms, np.inf), starts)
+    spreads = (np.maximum.reduceat(logarithms, starts) - lowest).sum(axis=0)
+    impossible = (np.minimum.reduceat(logarithms, starts) <= IMPOSSIBLE).sum(axis=0)
+    terms = float((spreads - IMPOSSIBLE * impossible).max())
     return 4 * UNIT * (len(data) + len(data.domain) * (8 + terms))
