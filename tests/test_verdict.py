@@ -13,7 +13,7 @@ from seepage.data.recoding import labelled, read_codebook
 from seepage.errors import InputError
 from seepage.leakage.release import exact_leakage
 from seepage.strongest_leaks import find_leaks, groups, same_attributes
-from seepage.totals.result import TotalsComparison
+from seepage.totals import TotalsComparison
 from seepage.verdict import judge, lower_text, upper_text
 
 
@@ -36,7 +36,10 @@ def test_a_limit_that_a_certified_total_keeps_is_within():
     found = verdict_of(COPIES, ["exact", "worst"], 3.1)
     assert found.names("within") == ["x0", "x1", "x2"]
     assert found.decision.startswith("These budgets keep the limits: all 3 attributes stay within")
-    assert "3 within, by exact (the largest log-ratio over all reports" in found.basis
+    assert (
+        "3 within, by exact (the largest log-likelihood ratio over all combinations of reports, in"
+        in found.basis
+    )
     assert found.settle == ""
 
 

@@ -18,7 +18,8 @@ from seepage._results import Result, json_ready
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
-from seepage.totals.result import NEEDS_RECORDS, direct_leakage
+from seepage.totals.guarantees import GUARANTEES, NEEDS_RECORDS
+from seepage.totals.result import direct_leakage
 
 State = Literal["within", "exceeded", "not certifiable"]
 STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")
@@ -191,16 +192,6 @@ def _witness_value(total: TotalLeakage, k: int) -> tuple[float, str]:
 
 # Sentences ---------------------------------------------------------------------------------------
 
-MEANINGS = {
-    "exact": "the largest log-ratio over all reports in this table",
-    "merged": "all sources taken as one, in this table",
-    "worst": "the sum of all budgets, whatever the data",
-    "sampled": "reports drawn at random from this table",
-    "witness": "reports that a search found in this table",
-    OWN: "the attribute's own report",
-}
-"""Explanations of guarantees and of `OWN`."""
-
 
 def lower_text(value: float) -> str:
     """Return a lower bound with two decimals, rounded down; a shortfall of 1e-11 is ignored."""
@@ -298,7 +289,11 @@ def _reason(name: str, totals: TotalsComparison) -> str:
 
 
 def _meaning(name: str) -> str:
-    return MEANINGS.get(name, f"one {name}" if name.startswith("report of") else name)
+    if name in GUARANTEES:
+        return GUARANTEES[name].meaning + ("" if name == "worst" else ", in this table")
+    if name == OWN:
+        return "the attribute's own report"
+    return f"one {name}" if name.startswith("report of") else name
 
 
 def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:

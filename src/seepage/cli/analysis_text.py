@@ -10,7 +10,7 @@ from seepage.data.recoding import merged_counts
 from seepage.leakage.matrix import LeakageMatrix, pooling_gain
 from seepage.leakage.population_limits import LeakageLimits
 from seepage.strongest_leaks import same_attributes, support
-from seepage.totals import TotalLeakage
+from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
 from seepage.verdict import STATES, Judgement, lower_text, upper_text
 
@@ -156,19 +156,6 @@ def _cell(matrix: LeakageMatrix, target: int, source: int) -> str:
     return f"{matrix.values[target, source]:>{CELL_WIDTH}.2f}"
 
 
-EXPLANATIONS = {
-    "exact": "the largest log-likelihood ratio over all report tuples, in this {table}",
-    "merged": "all sources taken as one, in this {table}",
-    "worst": "the sum of all budgets, whatever the data",
-    "sampled": "from reports drawn at random, with a delta and a confidence",
-    "independent": "the paper's sum; an assumption: valid only if sources are independent given "
-    "the target; real data often violate it",
-    "witness": "the largest log-likelihood ratio that a search found; no total of this {table} "
-    "with delta 0 is below it",
-}
-"""What the total of each guarantee rests on; `{table}` is "table" or "sample"."""
-
-
 def _totals_text(analysis: Analysis) -> str:
     """Return a table of totals by attribute and guarantee, with a legend."""
     comparison = analysis.totals
@@ -181,13 +168,13 @@ def _totals_text(analysis: Analysis) -> str:
         rows.append([_short(attribute), f"{analysis.matrix.epsilons[index]:.2f}", *cells])
     table = "table" if analysis.matrix.pairs.population is None else "sample"
     legend = [
-        f"  {t.guarantee}: {EXPLANATIONS[t.guarantee].format(table=table)}{_terms(t)}"
-        for t in comparison.totals
+        f"  {t.guarantee}: {GUARANTEES[t.guarantee].meaning}{_terms(t)}" for t in comparison.totals
     ]
     if comparison.refuted:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
+    head = f"Total leakage of each attribute in this {table} (nats)"
     legend += [f"  {name}: {reason}" for name, reason in comparison.unavailable.items()]
-    return "\n".join(["Total leakage of each attribute (nats)", text_columns(rows), *legend])
+    return "\n".join([head, text_columns(rows), *legend])
 
 
 def _terms(total: TotalLeakage) -> str:

@@ -26,7 +26,7 @@ from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import factor
 from seepage.plan.wire import Wire
-from seepage.totals.result import GUARANTEES
+from seepage.totals.guarantees import GUARANTEES, KINDS
 
 CLIENT = Path(__file__).with_name("client")
 """Folder of the JavaScript module and of the parts of the page."""
@@ -39,12 +39,6 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 
 PEOPLE = "people as in the data that the survey was planned with"
 POPULATION = "all people from whom the data of the plan were drawn"
-KINDS = {
-    "certified": f"It was computed for {PEOPLE}.",
-    "statistical": f"It was estimated, with statistical confidence, for {PEOPLE}.",
-    "assumed": f"It was computed for {PEOPLE}, under an assumption about how answers are related.",
-}
-"""Explanation of a form's totals for respondents, by the kind of its guarantee."""
 
 BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
 """The value of a bounded bin: two edges and the closing bracket."""
@@ -232,7 +226,7 @@ def _basis(plan: Plan, form: Form) -> str:
         return "It holds whatever the data."
     if plan.scope == "population" and plan.confidence is not None:
         return f"It holds, with a confidence of {plan.confidence:.0%}, for {POPULATION}."
-    return KINDS[GUARANTEES[form.guarantee]]
+    return f"It is {KINDS[GUARANTEES[form.guarantee].kind]}, for {PEOPLE}."
 
 
 def _factors(plan: Plan, number: int) -> list[dict[str, str | None]]:

@@ -24,8 +24,8 @@ from seepage.errors import InputError
 from seepage.leakage.release import releases
 from seepage.totals import GUARANTEES, JointWitness, TotalLeakage
 from seepage.totals.exact_total import exact_is_feasible
+from seepage.totals.guarantees import SCOPES, GuaranteeError, check_whole_table
 from seepage.totals.likelihood_columns import likelihood_columns
-from seepage.totals.result import SCOPES, GuaranteeError, check_whole_table
 from seepage.totals.total import TotalSettings, choose_guarantee
 from seepage.totals.witness_search import search_witness
 
@@ -315,7 +315,7 @@ def _audited(calibration: Calibration) -> Calibration:
     only.  If no mechanism is given, the search ranges over all mechanisms with these budgets.
     """
     problem, epsilons = calibration.problem, calibration.epsilons
-    if GUARANTEES[calibration.totals.guarantee] != "assumed":
+    if GUARANTEES[calibration.totals.guarantee].kind != "assumed":
         return calibration
     if isinstance(problem.data, PairCounts):
         note = "no witness was searched for: pair counts have no records; give the table itself"

@@ -10,7 +10,7 @@ from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
 from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
-from seepage.totals.result import SCOPES, check_whole_table
+from seepage.totals.guarantees import SCOPES, check_whole_table
 
 
 def find_design(

@@ -25,7 +25,8 @@ from seepage.plan.plan_parts import (
     check_limits,
     overall_guarantee,
 )
-from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
+from seepage.totals.guarantees import GUARANTEES, check_whole_table
+from seepage.totals.result import TotalLeakage
 
 
 def make_plan(
@@ -152,9 +153,9 @@ def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) ->
         difference = totals.domain.differences(domain)
         raise InputError(f"the totals must be of the same attributes: {difference}")
     check_whole_table(totals.matrix.pairs, totals.guarantee, "the totals of a plan", totals.scope)
-    if totals.kind != GUARANTEES[totals.guarantee] and totals.scope == "table":
+    if totals.kind != GUARANTEES[totals.guarantee].kind and totals.scope == "table":
         raise InputError(
-            f"a plan needs totals that are {GUARANTEES[totals.guarantee]}, and these are "
+            f"a plan needs totals that are {GUARANTEES[totals.guarantee].kind}, and these are "
             f"{totals.kind}: {totals.notes[0]}"
         )
 

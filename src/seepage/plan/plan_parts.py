@@ -13,7 +13,7 @@ from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.plan.form import Budget, Form, Question, Stored, Unbounded, check_frequencies
-from seepage.totals.result import GUARANTEES, KINDS
+from seepage.totals.guarantees import GUARANTEES, KINDS
 
 if TYPE_CHECKING:
     from seepage.plan.plan import Plan
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ASKED = "forms that ask for it"
 """Key in `__dict__` of the forms that ask for an attribute of a plan."""
 
-PLAN_GUARANTEES = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
+PLAN_GUARANTEES = [name for name in GUARANTEES if GUARANTEES[name].kind != "lower bound"]
 """The guarantees of the totals of a plan: all except lower bounds."""
 
 BY_FORM = "by form"
@@ -206,7 +206,7 @@ def overall_guarantee(forms: tuple[Form, ...], scope: str = "table") -> tuple[st
     For a population `"certified"` totals are statistical, except those of guarantee `"worst"`.
     """
     names = {_checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES) for form in forms}
-    kind = max((GUARANTEES[name] for name in names), key=KINDS.index)
+    kind = max((GUARANTEES[name].kind for name in names), key=list(KINDS).index)
     if scope == "population" and kind == "certified" and names != {"worst"}:
         kind = "statistical"
     return (names.pop() if len(names) == 1 else BY_FORM), kind

@@ -17,7 +17,7 @@ from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.plan.form import MatrixChannel, Unbounded
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import BY_FORM, Alternative
-from seepage.totals.result import GUARANTEES
+from seepage.totals.guarantees import GUARANTEES
 
 NORMAL = 1.96
 """Half-width of a 95 % interval, in standard errors."""
@@ -116,7 +116,7 @@ def _with_confidence(plan: Plan, guarantee: str) -> str:
     """Return a guarantee with its confidence, or with its kind if it is not certified."""
     if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
         return f"{guarantee}, with confidence {plan.confidence:.4g}"
-    kind = GUARANTEES.get(guarantee, "certified")
+    kind = GUARANTEES[guarantee].kind if guarantee in GUARANTEES else "certified"
     return guarantee if kind == "certified" else f"{guarantee} ({kind})"
 
 

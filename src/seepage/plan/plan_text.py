@@ -6,21 +6,9 @@ from collections.abc import Iterator, Sequence
 from seepage._numerics import shortest_above
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
-from seepage.totals.result import GUARANTEES, KINDS
+from seepage.totals.guarantees import GUARANTEES, KINDS
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
-
-GUARANTEE_SENTENCES: dict[str, str] = {
-    "exact": "It is proven for every report that can occur, from the joint distribution of the "
-    "answers, without an assumption about how attributes depend on each other",
-    "merged": "It is proven for every mechanism with these budgets, from a bound that merges "
-    "values, without an assumption about how attributes depend on each other",
-    "worst": "It is proven whatever the data and whatever the adversary knows: it is the sum of "
-    "all budgets of a form",
-    "sampled": "It is statistical: found on simulated reports",
-    "independent": "It RESTS ON AN ASSUMPTION and is not proven: that the attributes are "
-    "independent of each other given the one protected, which real data often violate",
-}
 
 
 def headline(plan: Plan) -> str:
@@ -151,21 +139,19 @@ def ground(plan: Plan) -> str:
     delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
     parts = [_guarantee_sentence(plan)]
     if delta > 0:
-        parts.append(
-            f", up to an additive delta of {delta:g} in the probability of any set of reports"
-        )
+        parts.append(f"Its delta is {delta:g}, in the probability of any set of reports.")
     if plan.scope == "table" and plan.confidence is not None and plan.kind == "statistical":
-        parts.append(f", with confidence {plan.confidence:.4g}")
-    return "".join(parts) + ". " + whom(plan)
+        parts.append(f"Its confidence is {plan.confidence:.4g}.")
+    return " ".join([*parts, whom(plan)])
 
 
 def _guarantee_sentence(plan: Plan) -> str:
     """Return the sentence of the guarantee; if forms differ, that of the weakest one."""
     names = sorted(
         {form.guarantee for form in plan.forms},
-        key=lambda name: (-KINDS.index(GUARANTEES[name]), name),
+        key=lambda name: (-list(KINDS).index(GUARANTEES[name].kind), name),
     )
-    weakest = GUARANTEE_SENTENCES[names[0]]
+    weakest = GUARANTEES[names[0]].promise
     if len(names) == 1:
         return weakest
     return f"Forms rest on different guarantees ({', '.join(names)}). The weakest: {weakest}"

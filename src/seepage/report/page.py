@@ -10,6 +10,7 @@ import base64
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.report.curve_envelope import Singles, profile_lines
 from seepage.strongest_leaks import EstablishedLeak, same_attributes, support
-from seepage.totals import TotalLeakage
+from seepage.totals import GUARANTEES, KINDS, TotalLeakage
 
 STYLES = ("base", "controls", "figures", "print")
 
@@ -143,6 +144,8 @@ def page_content(analysis: Analysis, *, counts: bool = True) -> dict[str, Any]:
         "limit": analysis.limits,
         "reach": reach,
         "totals": [_total(total) for total in totals.totals],
+        "guarantees": {name: asdict(guarantee) for name, guarantee in GUARANTEES.items()},
+        "kinds": KINDS,
         "order": bound.related_order(),
         "attributes": [_attribute(pairs, index) for index in range(len(pairs.domain))],
         "lines": _lines(bound, reach),

@@ -20,7 +20,7 @@ from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
 from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsComparison
 from seepage.totals.experienced import read_experience
-from seepage.totals.result import Kind
+from seepage.totals.guarantees import Kind
 
 HINT = "write it with `Analysis.save`"
 

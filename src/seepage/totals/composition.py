@@ -16,7 +16,8 @@ from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.likely_sets import best_of_all, relaxation
 from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.release import View
-from seepage.totals.result import GuaranteeError, direct_leakage
+from seepage.totals.guarantees import GuaranteeError
+from seepage.totals.result import direct_leakage
 
 MAX_CELLS = 1 << 27
 """Maximum number of cells of the channel from a target to all other attributes: 1 GB."""

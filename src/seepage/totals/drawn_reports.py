@@ -19,7 +19,7 @@ from seepage.data.records import Records
 from seepage.leakage import Release
 from seepage.leakage.release import View
 from seepage.mechanisms import GRR, Mechanism
-from seepage.totals.result import GuaranteeError
+from seepage.totals.guarantees import GuaranteeError
 
 IMPOSSIBLE = -1e6
 """Finite value for ln 0: negligible beside any positive likelihood, and sums of it stay finite."""

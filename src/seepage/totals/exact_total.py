@@ -18,6 +18,7 @@ import numpy as np
 from seepage._numerics import Booleans, Floats, round_up, rounding
 from seepage._results import Progress
 from seepage.data.records import Records
+from seepage.totals.guarantees import GuaranteeError
 from seepage.totals.likelihood_columns import (
     LikelihoodColumns,
     MatrixColumns,
@@ -25,7 +26,7 @@ from seepage.totals.likelihood_columns import (
     joint_witness,
     quotient,
 )
-from seepage.totals.result import GuaranteeError, JointWitness
+from seepage.totals.result import JointWitness
 
 MAX_CELLS = 1 << 27
 """Maximum number of (target value, report tuple) cells per target: 1 GB, 27 binary attributes."""

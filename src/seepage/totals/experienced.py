@@ -35,7 +35,7 @@ from seepage.totals.drawn_reports import (
     value_counts,
     value_offsets,
 )
-from seepage.totals.result import GuaranteeError
+from seepage.totals.guarantees import GuaranteeError
 
 QUANTILE_LEVELS = (0.05, 0.5, 0.95)
 """The quantiles of the loss over people that are reported."""

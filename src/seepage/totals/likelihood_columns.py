@@ -24,7 +24,8 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release, View
 from seepage.leakage.robust_bound import every_set
 from seepage.leakage.solver import best_sets
-from seepage.totals.result import GuaranteeError, JointWitness
+from seepage.totals.guarantees import GuaranteeError
+from seepage.totals.result import JointWitness
 
 Reals: TypeAlias = NDArray[np.floating[Any]]
 """Array of float64, or of longdouble where likelihoods are beyond the range of float64."""

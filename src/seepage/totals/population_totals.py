@@ -33,8 +33,8 @@ from seepage._numerics import Floats, Integers, round_up, rounding, summed_up
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.leakage.deviations import GUARD, Limits, kl_inf_limits, kl_limits, mixture_radius
+from seepage.totals.guarantees import GuaranteeError
 from seepage.totals.likelihood_columns import LikelihoodColumns, TwoLevelColumns
-from seepage.totals.result import GuaranteeError
 
 MAX_CELLS = 1 << 24
 """Maximum number of (target value, report tuple) cells of one target."""

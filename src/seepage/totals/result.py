@@ -4,74 +4,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage._results import Result, json_ready, short_list
-from seepage.data.domain import Counted, Domain, how_many
-from seepage.errors import InputError
+from seepage.data.domain import Domain
 from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.release import View
-
-Kind = Literal["certified", "statistical", "assumed", "lower bound"]
-
-KINDS: tuple[Kind, ...] = ("certified", "statistical", "assumed", "lower bound")
-"""Kinds of totals, the strongest first; a lower bound can only refute the others."""
-
-GUARANTEES: dict[str, Kind] = {
-    "exact": "certified",
-    "merged": "certified",
-    "worst": "certified",
-    "sampled": "statistical",
-    "independent": "assumed",
-    "witness": "lower bound",
-}
-"""The guarantees by name [theory-totals], and the kind of each."""
-
-SCOPES = ("table", "population")
-"""The joint distribution that totals hold for: the table's own, or that it was drawn from."""
-
-NEEDS_RECORDS = "needs records"
-"""Words of the reason why pair counts do not suffice for a guarantee; the verdict checks for it."""
-
-
-class GuaranteeError(InputError):
-    """A guarantee cannot be computed: records, memory or a mechanism is missing."""
-
-
-def check_whole_table(
-    counted: Counted,
-    guarantee: str,
-    what: str,
-    scope: str = "table",
-    hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
-) -> None:
-    """Raise a GuaranteeError if a guarantee for all records is computed from a sample of them.
-
-    The sum of all budgets, `"worst"`, holds for any records; totals with the scope `"population"`
-    are computed from samples.
-
-    Parameters
-    ----------
-    counted
-        The records, or their pair counts.
-    guarantee
-        The name of the guarantee.
-    what
-        The subject of the message, in the plural ("budgets").
-    scope
-        One of `SCOPES`.
-    hint
-        The end of the message: alternatives.
-    """
-    if counted.population is not None and guarantee != "worst" and scope == "table":
-        raise GuaranteeError(
-            f"{what} need all records, and these are a {how_many(counted)}: people left out may "
-            f"have what leaks most; {hint}"
-        )
+from seepage.totals.guarantees import GuaranteeError, Kind
 
 
 def direct_leakage(release: Release, view: View) -> tuple[float, float]:

@@ -26,17 +26,16 @@ from seepage.totals.composition import (
 )
 from seepage.totals.drawn_reports import simulated_mechanisms
 from seepage.totals.exact_total import exact_is_feasible, exact_totals
-from seepage.totals.likelihood_columns import likelihood_columns
-from seepage.totals.population_totals import exact_population_totals, population_is_feasible
-from seepage.totals.result import (
+from seepage.totals.guarantees import (
     GUARANTEES,
     KINDS,
     NEEDS_RECORDS,
     SCOPES,
     GuaranteeError,
-    TotalLeakage,
-    TotalsComparison,
 )
+from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.totals.population_totals import exact_population_totals, population_is_feasible
+from seepage.totals.result import TotalLeakage, TotalsComparison
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import witness_totals
 
@@ -239,8 +238,8 @@ def compare_prepared(
             totals.append(compute_total(guarantee, counted, matrix, settings))
         except GuaranteeError as reason:
             unavailable[guarantee] = str(reason)
-    order = list(GUARANTEES)
-    totals.sort(key=lambda total: (KINDS.index(total.kind), order.index(total.guarantee)))
+    kinds, order = list(KINDS), list(GUARANTEES)
+    totals.sort(key=lambda total: (kinds.index(total.kind), order.index(total.guarantee)))
     return TotalsComparison(tuple(totals), unavailable, _refuted(totals))
 
 
@@ -308,7 +307,7 @@ def compute_total(
         more = {"confidence": settings.confidence, "notes": (note,), "scope": "population"}
         return TotalLeakage(guarantee, "statistical", values, deltas, matrix, **more)
     notes = (*more.pop("notes", ()), *_unseen_notes(matrix))
-    kind = GUARANTEES[guarantee]
+    kind = GUARANTEES[guarantee].kind
     total = TotalLeakage(guarantee, kind, values, deltas, matrix, notes=notes, **more)
     caution = sample_caution(data) or sample_caution(matrix.pairs)
     return total if caution is None else total.of_sample(caution)

@@ -19,7 +19,7 @@ from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import FormTable
 from seepage.leakage import leakage_matrix
 from seepage.totals import total_leakage
-from seepage.totals.result import GuaranteeError
+from seepage.totals.guarantees import GuaranteeError
 
 MERGED_TIME = 0.2
 """Share of the time limit after which `merged` totals are not computed any more."""

@@ -15,7 +15,7 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import GRR
 from seepage.study.reproduction.findings import Finding, Row
 from seepage.study.reproduction.paper_data import SEED, Data
-from seepage.totals.result import check_whole_table
+from seepage.totals.guarantees import check_whole_table
 
 STEP = 0.01
 """The increment of the budget in the paper's Algorithm 3."""
