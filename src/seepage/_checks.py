@@ -133,12 +133,17 @@ def path(value: Any, name: str = "path") -> Path:
 
 
 def input_path(value: Any, name: str = "path") -> Path:
-    """Return a path that the file system can look up, existing or not; a name too long raises."""
+    """Return a path that the file system can look up, existing or not.
+
+    A name too long, one that is no Unicode, or a folder that may not be read raises.
+    """
     file = path(value, name)
     try:
         file.stat()
-    except OSError as problem:
-        if problem.errno == errno.ENAMETOOLONG:
+    except PermissionError:
+        raise violation(name, "a path that may be read", str(file)) from None
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, ValueError) or problem.errno == errno.ENAMETOOLONG:
             raise violation(name, "a path", str(file)) from None
     return file
 

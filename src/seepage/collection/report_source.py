@@ -272,11 +272,7 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
             for note in read.notes:
                 warnings.warn(note, stacklevel=4)
             return ReportSource(plan, [read.table])
-        files = find_files(reports)[1]
-        for file in files:
-            if not file.is_file():
-                raise InputError(f"{file} must be a file: reports are read more than once")
-        return ReportSource(plan, files)
+        return ReportSource(plan, find_files(reports)[1])
     raise InputError(
         "reports must be an Arrow table as `perturb` returns it, or the path of a Parquet file, "
         f"got {type(reports).__name__}"

@@ -143,8 +143,6 @@ def _read(file: Path) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if file.is_fifo():
-        raise TableError(f"{file} is a pipe: pair counts can be read from files only")
     if not file.is_file():
         raise TableError(f"there is no file {str(file)!r}")
     try:

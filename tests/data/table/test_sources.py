@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
@@ -11,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from table_oracle import final_codes, labels, read, values
 
+import seepage as sp
 from seepage.data.table import open_scan
 from seepage.data.table import sources as columnar
 from seepage.errors import TableError
@@ -56,6 +58,41 @@ def test_folders(tmp_path):
     assert labels([tmp_path / "2.csv", str(tmp_path / "1*.csv")])["b"] == ["x", "y"]
 
 
+def test_a_file_given_twice_raises(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n3,x\n")
+    raises([tmp_path / "1.csv", str(tmp_path / "1.csv")], "1.csv is given twice; its records")
+    (tmp_path / "2.csv").symlink_to(tmp_path / "1.csv")
+    raises(tmp_path, f"2.csv is given twice, also as {tmp_path}/1.csv")
+    (tmp_path / "2.csv").unlink()
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "cycle").symlink_to(tmp_path)
+    raises(str(tmp_path / "**" / "*.csv"), "1.csv is given twice, also as")
+
+
+@pytest.mark.parametrize("path", ["~nosuchuser/x.csv", "a" + chr(0xD800), "a" + chr(0xDCFF)])
+def test_paths_that_cannot_be_looked_up_raise(path):
+    for data in (path, [path]):
+        with pytest.raises(sp.SeepageError) as raised:
+            sp.count_pairs(data)
+        assert len(str(raised.value).splitlines()) == 1
+        str(raised.value).encode()
+
+
+def test_a_path_in_a_folder_that_may_not_be_read(tmp_path, monkeypatch):
+    def forbidden(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.stat", forbidden)
+    with pytest.raises(sp.SeepageError, match="data must be a path that may be read, got"):
+        sp.count_pairs(str(tmp_path / "x.csv"))
+    raises([tmp_path / "x.csv"], "Permission denied")
+
+
+def test_a_query_that_fails_raises_in_one_line():
+    relation = duckdb.sql("select cast(x as integer) as n from (values ('1'), ('one')) t(x)")
+    raises(relation, "the frame cannot be read: Conversion Error")
+
+
 def test_the_kind_of_an_unknown_ending_is_found_from_its_content(tmp_path):
     pyarrow.parquet.write_table(TABLE, tmp_path / "one.bin")
     pyarrow.feather.write_feather(TABLE, tmp_path / "two.bin")
@@ -65,7 +102,7 @@ def test_the_kind_of_an_unknown_ending_is_found_from_its_content(tmp_path):
         assert labels(tmp_path / name) == expected
 
 
-@pytest.mark.parametrize("name", ["x.json", "x.XLSX", "x.pairs"])
+@pytest.mark.parametrize("name", ["x.json", "x.ndjson", "x.XLSX", "x.pairs"])
 def test_files_with_suffixes_of_other_formats_raise(tmp_path, name):
     (tmp_path / name).write_text("a,b\n1,2\n")
     raises(tmp_path / name, f"must be CSV, TSV, Parquet or Feather, got .{name.split('.')[1]}")

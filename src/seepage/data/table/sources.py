@@ -34,9 +34,10 @@ FORMAT_BY_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt", ".data", ".dat"), TEXT),
 }
 SIGNATURES = {b"PAR1": PARQUET, b"ARROW1": FEATHER}
-OTHER_SUFFIXES = frozenset(
-    (".json", ".jsonl", ".html", ".xml", ".xls", ".xlsx", ".ods", ".zip", ".pkl", ".npy", ".pairs")
-)
+OTHER_SUFFIXES = {
+    *(".json", ".jsonl", ".ndjson", ".html", ".xml", ".xls", ".xlsx", ".ods", ".zip"),
+    *(".pkl", ".npy", ".pairs"),
+}
 """Suffixes of files that are not delimited text, though they can often be parsed as such."""
 
 BATCH_ROWS = 2**17
@@ -57,48 +58,53 @@ def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
     """Return the format and the files of a path: a file, a folder, a glob, or a list of paths.
 
     A folder means the data files directly in it, sorted by name, except names that begin with a dot
-    or an underscore.  All files must have one format, and none may be empty.  A pipe is assumed to
-    be text and is not read here.
+    or an underscore.  All files must have one format, none may be empty, and none may occur twice,
+    also by links: its records would be counted twice.
     """
     paths = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     try:
         files = [file for path in paths for file in _expand(path)]
-        empty = [file for file in files if file.is_file() and file.stat().st_size == 0]
-        formats = {format_of(file): file for file in files if not empty}
+        formats = {format_of(file): file for file in files}
+        _check_distinct_files(files)
     except TableError:
         raise
-    except (OSError, ValueError) as reason:
+    except (OSError, ValueError, RuntimeError) as reason:
         raise TableError(f"a file cannot be opened: {reason}") from None
     if not files:
         raise TableError("there must be at least one file, got an empty list")
-    if empty:
-        raise TableError(f"{empty[0]} is empty")
     if len(formats) > 1:
         given = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
         raise TableError(f"all files must have one format, got {given}; choose with a glob")
     return next(iter(formats)), files
 
 
+def _check_distinct_files(files: Sequence[Path]) -> None:
+    """Raise a TableError for a file that occurs twice, by the same path or by links."""
+    seen: dict[tuple[int, int], Path] = {}
+    for file in files:
+        status = file.stat()
+        identity = status.st_dev, status.st_ino
+        if identity in seen:
+            also = "" if seen[identity] == file else f", also as {seen[identity]}"
+            raise TableError(f"{file} is given twice{also}; its records would count twice")
+        seen[identity] = file
+
+
 def format_of(file: Path) -> str:
     """Return the format of a data file by its suffix, else by its first bytes."""
-    known = _format_by_suffix(file)
-    if file.is_fifo():
-        if known not in (None, TEXT):
-            raise TableError(f"{file} is a pipe: {known} can be read from files only")
-        return TEXT
     if not file.is_file():
-        raise TableError(f"{file} must be a file, a folder or a pipe")
-    if known:
-        return known
+        raise TableError(f"{file} must be a file or a folder")
     with file.open("rb") as stream:
         start = stream.read(8)
+    if not start:
+        raise TableError(f"{file} is empty")
     detected = next((name for mark, name in SIGNATURES.items() if start.startswith(mark)), TEXT)
     if detected == TEXT and file.suffix.lower() in OTHER_SUFFIXES:
         raise TableError(
             f"{file} must be CSV, TSV, Parquet or Feather, got {file.suffix}; if it is one of "
             "these, rename it with the suffix of its format"
         )
-    return detected
+    return _format_by_suffix(file) or detected
 
 
 def _format_by_suffix(file: Path) -> str | None:
@@ -110,6 +116,7 @@ def _expand(given: PathLike) -> list[Path]:
     if not isinstance(given, (str, os.PathLike)):
         raise TableError(f"a list of files must hold paths, got {type(given).__name__}")
     path = Path(given).expanduser()
+    str(path).encode()  # Arrow opens paths in UTF-8 only
     if path.is_dir():
         return _in_folder(path)
     if path.exists():
@@ -286,17 +293,16 @@ def open_frame(data: Any) -> "FrameSource":
         _check_holds_records(data.schema, "the table")
     try:
         frame = nw.from_native(data)
-        if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
-        return FrameSource(frame)
-    except NarwhalsError as reason:
-        what = " ".join(str(reason).split())
-        raise TableError(f"the frame cannot be read: {what}") from None
     except TypeError:
         raise TableError(
             "data must be a pandas, Polars or PyArrow frame, or the path of a file, folder or "
             f"glob, got {type(data).__name__}"
         ) from None
+    try:
+        return FrameSource(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
+    except Exception as reason:  # of any library: a query that is computed only now
+        what = " ".join(str(reason).split())
+        raise TableError(f"the frame cannot be read: {what[:200]}") from None
 
 
 class FrameSource:
