@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from plan_examples import DOMAIN, counts, people, plan_for
-from seepage.collection import pooled_sums as sums
+from seepage.collection import report_sums as sums
 from seepage.collection.estimated_pairs import _rounded_marginal, _rounded_table, rake
-from seepage.collection.pooled_sums import pool_reports
+from seepage.collection.report_sums import pool_reports
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError

@@ -9,7 +9,7 @@ from scipy import stats
 
 from plan_examples import collected, counts, people, plan_for, table_of
 from seepage._numerics import nearest_distribution
-from seepage.collection import pooled_sums as sums
+from seepage.collection import report_sums as sums
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms import mechanism, registered
 from seepage.mechanisms.reports import reports_from_arrow

@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from plan_examples import collected, plan_for, table_of
-from seepage.collection.pooled_sums import pool_reports
 from seepage.collection.report_intervals import (
     PairTerms,
     _combined,
@@ -13,6 +12,7 @@ from seepage.collection.report_intervals import (
     _weights,
     leakage_interval,
 )
+from seepage.collection.report_sums import pool_reports
 from seepage.leakage import leakage_matrix
 from seepage.leakage.likely_sets import LikelySets
 

@@ -12,7 +12,6 @@ from hypothesis.extra import numpy as hnp
 from scipy import optimize, stats
 
 from plan_examples import collected, counts, people, plan_for, table_of
-from seepage.collection.pooled_sums import pool_reports
 from seepage.collection.report_intervals import (
     PairTerms,
     _fieller,
@@ -21,6 +20,7 @@ from seepage.collection.report_intervals import (
     leakage_interval,
 )
 from seepage.collection.report_leakage import analyse_reports
+from seepage.collection.report_sums import pool_reports
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.leakage.likely_sets import LikelySets

@@ -21,6 +21,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
+from seepage.collection.frequencies import combine, form_estimates
 from seepage.collection.joint import (
     METHODS,
     invert_joint,
@@ -28,8 +29,8 @@ from seepage.collection.joint import (
     never_asked_together,
     pair_columns,
 )
-from seepage.collection.pooled_sums import PooledSums, pool_reports
 from seepage.collection.report_source import open_reports
+from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
@@ -144,7 +145,7 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
     _checks.choice(method, "method", METHODS)
     source = open_reports(plan, reports)
     pooled = pool_reports(plan, source)
-    domain = plan.domain.select(pooled.names)
+    domain = plan.domain.select(name for name in plan.domain.names if form_estimates(pooled, name))
     marginals = tuple(_marginal_counts(pooled, name) for name in domain.names)
     tables = {}
     for a, b in combinations(range(len(domain)), 2):
@@ -160,7 +161,8 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
 
 def _marginal_counts(pooled: PooledSums, name: str) -> Floats:
     """Return the estimated number of records with each value; below 0.5 it becomes 0."""
-    nearest = nearest_distribution(pooled.marginal(name).frequencies)
+    marginal = combine(form_estimates(pooled, name).values(), pooled.records)
+    nearest = nearest_distribution(marginal.frequencies)
     kept = np.where(nearest * pooled.records < 0.5, 0.0, nearest)
     if not kept.any():
         return np.asarray(pooled.records * nearest)

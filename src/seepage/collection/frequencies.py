@@ -20,9 +20,8 @@ the variance of a weighted mean over disjoint random samples of a finite populat
 chapter 2]; it is 0 if everyone is asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,13 +29,16 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, nearest_distribution
 from seepage._results import Result
-from seepage.collection.report_source import open_reports
+from seepage.collection.report_sums import (
+    FormSums,
+    MatrixSums,
+    PooledSums,
+    nominal_frequencies,
+    tally_reports,
+)
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Estimate, Mechanism
-from seepage.mechanisms.reports import Reports
-from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
-from seepage.plan.form import REPORT, MatrixChannel
 from seepage.plan.plan import Plan
 
 
@@ -61,21 +63,7 @@ class FormEstimate(NamedTuple):
     unit_variance: float
 
 
-def nominal_frequencies(plan: Plan, name: str) -> Floats:
-    """Return the nominal frequencies of an attribute; uniform if the plan has none."""
-    planned = plan[name]
-    size = planned.attribute.size
-    return np.array(planned.frequencies) if planned.frequencies else np.full(size, 1.0 / size)
-
-
-def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
-    """Return the mechanisms of a product form whose reports carry information, in plan order."""
-    mechanisms = plan.form_mechanisms[index]
-    names = [name for name in plan.domain.names if name in mechanisms]
-    return {name: mechanisms[name] for name in names if mechanisms[name].informative}
-
-
-def form_weights(estimates: Sequence[FormEstimate]) -> Floats:
+def form_weights(estimates: Collection[FormEstimate]) -> Floats:
     """Return the weight of each form, n_f / v(f), normalised to sum 1.
 
     If all v(f) are 0 (an attribute with one value), weights are proportional to n_f.
@@ -85,7 +73,7 @@ def form_weights(estimates: Sequence[FormEstimate]) -> Floats:
 
 
 def combine(
-    estimates: Sequence[FormEstimate], people: int, *, consistent: bool = False
+    estimates: Collection[FormEstimate], people: int, *, consistent: bool = False
 ) -> Estimate:
     """Return the weighted mean of the forms' estimates, with its standard errors.
 
@@ -120,164 +108,94 @@ def combine(
     return Estimate(frequencies, np.sqrt(noise + assignment), int(asked.sum()), consistent)
 
 
+# From sums to estimates --------------------------------------------------------------------------
+
+
+def form_estimates(pooled: PooledSums, *names: str) -> dict[int, FormEstimate]:
+    """Return the estimate of each form that has one, of one attribute or of two jointly."""
+    return {
+        index: estimate
+        for index, sums in pooled.forms.items()
+        if (estimate := _form_estimate(pooled.plan, sums, names)) is not None
+    }
+
+
+def _form_estimate(plan: Plan, sums: FormSums, names: Sequence[str]) -> FormEstimate | None:
+    """Return a form's estimate; None if it has no reports, or they do not determine it."""
+    if not sums.records or not set(names) <= set(sums.attributes):
+        return None
+    if isinstance(sums, MatrixSums):
+        return _matrix_estimate(sums, names)
+    mechanisms = [sums.mechanisms[name] for name in names]
+    nominal = [nominal_frequencies(plan, name) for name in names]
+    marginals = [
+        mechanism.frequencies(sums.tallies[name], sums.records)
+        for name, mechanism in zip(names, mechanisms, strict=True)
+    ]
+    if len(names) == 1:
+        noise = mechanisms[0].variance(sums.records, np.clip(marginals[0], 0.0, 1.0))
+        unit_variance = report_variance(mechanisms[0], nominal[0])
+        return FormEstimate(marginals[0], noise, sums.records, unit_variance)
+    joint = sums.one_hot_sums(*names).sum(axis=0) / sums.records
+    noise = _joint_variances(mechanisms, joint, marginals) / sums.records
+    product = np.outer(*nominal)
+    unit_noise = _joint_variances(mechanisms, product, nominal).sum()
+    unit_variance = float(unit_noise + 1.0 - (product**2).sum())
+    return FormEstimate(joint.ravel(), noise.ravel(), sums.records, unit_variance)
+
+
+def _matrix_estimate(sums: MatrixSums, names: Sequence[str]) -> FormEstimate | None:
+    """Return the estimate of a matrix form, in row-major order; None if it is not determined.
+
+    The variance of an estimated frequency f given the people is (m - f) / n, with m the mean of
+    A[y]^2, which is its own unbiased estimate.
+    """
+    coefficients = sums.coefficients(*names)
+    if coefficients is None:
+        return None
+    counts = sums.counts.sum(axis=0)
+    frequencies = counts @ coefficients / sums.records
+    second = counts @ coefficients**2 / sums.records
+    noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0) / sums.records
+    return FormEstimate(frequencies, noise, sums.records, sums.unit_variance(*names))
+
+
 def report_variance(mechanism: Mechanism, nominal: Floats) -> float:
     """Return v(f) of a mechanism: variance of one report's estimate, summed over values."""
     return max(0.0, float(mechanism.variance(1, nominal).sum() + 1.0 - nominal @ nominal))
 
 
-def marginal_estimate(
-    plan: Plan, name: str, mechanism: Mechanism, frequencies: Floats, records: int
-) -> FormEstimate:
-    """Return a form's estimate of an attribute, with the mechanism's closed-form variance."""
-    noise = mechanism.variance(records, np.clip(frequencies, 0.0, 1.0))
-    unit_variance = report_variance(mechanism, nominal_frequencies(plan, name))
-    return FormEstimate(frequencies, noise, records, unit_variance)
+def _joint_variances(
+    mechanisms: Sequence[Mechanism], joint: Floats, marginals: Sequence[Floats]
+) -> Floats:
+    """Return the variance of X^_u Y^_v of one report, for given joint and marginal frequencies.
 
-
-class MatrixSums:
-    """Counts of each report of a matrix form by groups, and its weighted least squares estimates.
-
-    With C the channel from cells of answers to reports, and D the diagonal of report probabilities
-    at nominal frequencies, A = D^-1/2 (C D^-1/2)^+ B' has C A = B': A[y] is an unbiased estimate of
-    the marginal B from one report y.
-
-    Parameters
-    ----------
-    plan, channel
-        The plan, and the channel of the form.
-    groups
-        The number of groups.
+    Given the people, the variance of a cell is M[u, v] - F[u, v], with M the mean of the second
+    moment s(u) t(v): s is 1 + Var(X^_u given u) for people with the value u and Var(X^_u given
+    another) for others, from the mechanism's own closed form; t likewise.
     """
-
-    columns = (REPORT,)
-
-    def __init__(self, plan: Plan, channel: MatrixChannel, groups: int = 1) -> None:
-        self.values = {name: plan.domain[name].size for name in channel.attributes}
-        self.records, self.counts = 0, np.zeros((groups, channel.mechanism.outputs))
-        self._channel = channel.mechanism.channel()
-        if channel.frequencies:
-            self._cells = np.array(channel.frequencies)
-        else:
-            nominal = [nominal_frequencies(plan, name) for name in self.values]
-            self._cells = np.asarray(reduce(np.multiply.outer, nominal)).ravel()
-
-    @cached_property
-    def _inverse(self) -> Floats:
-        """D^-1/2 (C D^-1/2)^+, one row per report and one column per cell."""
-        return least_squares_inverse(self._channel, self._cells @ self._channel)
-
-    def marginal_matrix(self, *names: str) -> Floats:
-        """Return B, the 0-1 matrix that sums cells of all answers to cells of some attributes."""
-        codes = np.unravel_index(np.arange(len(self._cells)), tuple(self.values.values()))
-        of_name = dict(zip(self.values, codes, strict=True))
-        shape = [self.values[name] for name in names]
-        cells = np.ravel_multi_index([of_name[name] for name in names], shape)
-        return np.asarray(cells == np.arange(np.prod(shape))[:, None], dtype=np.float64)
-
-    def coefficients(self, *names: str) -> Floats | None:
-        """Return A, one row per report and one column per cell of some attributes.
-
-        None if C A = B' has no solution, so that no unbiased estimate exists.
-        """
-        marginal = self.marginal_matrix(*names).T
-        estimator = self._inverse @ marginal
-        exact = np.abs(self._channel @ estimator - marginal).max() <= IDENTITY_TOLERANCE
-        return np.asarray(estimator) if exact else None
-
-    def unit_variance(self, *names: str) -> float:
-        """Return v(f): the variance of one report's estimate, summed, at nominal frequencies."""
-        coefficients = self.coefficients(*names)
-        if coefficients is None:
-            return np.inf
-        nominal = self.marginal_matrix(*names) @ self._cells
-        second = float((self._cells @ self._channel) @ (coefficients**2).sum(axis=1))
-        return second - float(nominal @ nominal)
-
-    def add(self, reports: Sequence[Any]) -> None:
-        """Add the reports of some people, one column."""
-        groups, outputs = self.counts.shape
-        values = reports[0].below(outputs)
-        group = (self.records + np.arange(len(values))) % groups
-        cells = np.bincount(group * outputs + values, minlength=self.counts.size)
-        self.counts += cells.reshape(groups, outputs)
-        self.records += len(values)
-
-    @property
-    def sizes(self) -> Floats:
-        """The number of reports in each group."""
-        return np.asarray(self.counts.sum(axis=1))
-
-    def one_hot_sums(self, *names: str) -> Floats:
-        """Return the sum over each group of X^, or of X^ Y^'; only where an estimate exists."""
-        coefficients = self.coefficients(*names)
-        assert coefficients is not None
-        shape = [self.values[name] for name in names]
-        return np.asarray(self.counts @ coefficients).reshape(-1, *shape)
-
-    def estimate(self, *names: str) -> FormEstimate | None:
-        """Return the form's joint estimate of attributes; None if it is not asked or determined.
-
-        Notes
-        -----
-        The variance of an estimated frequency f given the people is (m - f) / n, with m the mean
-        of A[y]^2, which is its own unbiased estimate.
-        """
-        if not set(names) <= set(self.values):
-            return None
-        coefficients = self.coefficients(*names)
-        if coefficients is None:
-            return None
-        counts = self.counts.sum(axis=0)
-        frequencies = counts @ coefficients / self.records
-        second = counts @ coefficients**2 / self.records
-        noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0) / self.records
-        return FormEstimate(frequencies, noise, self.records, self.unit_variance(*names))
+    rows, columns = (np.clip(marginal, 0.0, 1.0) for marginal in marginals)
+    cells = np.clip(joint, 0.0, 1.0)
+    row = np.maximum(rows[:, None], cells)
+    column = np.maximum(columns[None, :], cells)
+    neither = np.clip(1.0 - row - column + cells, 0.0, 1.0)
+    (s_own, s_other), (t_own, t_other) = (_second_moments(mechanism) for mechanism in mechanisms)
+    second_moment = (
+        cells * s_own * t_own
+        + (row - cells) * s_own * t_other
+        + (column - cells) * s_other * t_own
+        + neither * s_other * t_other
+    )
+    return np.asarray(np.maximum(second_moment - cells, 0.0))
 
 
-class ProductTallies:
-    """Tallies of a product form's reports, of each attribute with an informative mechanism.
-
-    Parameters
-    ----------
-    plan
-        The plan.
-    index
-        The index of the form.
-    """
-
-    def __init__(self, plan: Plan, index: int) -> None:
-        self._plan, self.records = plan, 0
-        self._mechanisms = informative_mechanisms(plan, index)
-        self._sums = {name: np.zeros(mechanism.k) for name, mechanism in self._mechanisms.items()}
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the reports that `add` takes."""
-        return list(self._mechanisms)
-
-    def add(self, reports: Sequence[Reports]) -> None:
-        """Add the reports of some people, one column for each attribute."""
-        for (name, mechanism), column in zip(self._mechanisms.items(), reports, strict=True):
-            self._sums[name] += mechanism.tally(column)
-        self.records += len(reports[0])
-
-    def estimate(self, name: str) -> FormEstimate | None:
-        """Return the form's estimate of an attribute; None if its reports are not informative."""
-        if name not in self._mechanisms:
-            return None
-        mechanism = self._mechanisms[name]
-        frequencies = mechanism.frequencies(self._sums[name], self.records)
-        return marginal_estimate(self._plan, name, mechanism, frequencies, self.records)
+def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
+    """Return E[X^_u^2] for people with the value u, and for people with another value."""
+    own, other = (float(np.mean(mechanism.variance(1, share))) for share in (1.0, 0.0))
+    return 1.0 + own, other
 
 
-def _empty_tally(plan: Plan, index: int) -> ProductTallies | MatrixSums:
-    channel = plan.forms[index].channel
-    if isinstance(channel, MatrixChannel):
-        return MatrixSums(plan, channel)
-    return ProductTallies(plan, index)
-
-
-# All forms ---------------------------------------------------------------------------------------
+# All attributes ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -355,18 +273,11 @@ def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) 
     they are combined by inverse variance at the plan's nominal frequencies.
     """
     _checks.flag(consistent, "consistent")
-    source = open_reports(plan, reports)
-    if not source.records:
-        raise InputError("reports must not be empty, got none")
-    tallies = [_empty_tally(plan, index) for index in range(len(plan.forms))]
-    for index, batch in source.by_form({k: tally.columns for k, tally in enumerate(tallies)}):
-        tallies[index].add(batch)
-    estimates = dict[str, Estimate]()
-    for planned in plan.attributes:
-        asked = [tallies[number - 1] for number, _ in planned.asking]
-        by_form = [tally.estimate(planned.name) for tally in asked if tally.records]
-        known = [estimate for estimate in by_form if estimate is not None]
-        if known:
-            estimates[planned.name] = combine(known, source.records, consistent=consistent)
+    pooled = tally_reports(plan, reports)
+    estimates = {
+        name: combine(forms.values(), pooled.records, consistent=consistent)
+        for name in plan.collected.names
+        if (forms := form_estimates(pooled, name))
+    }
     unestimated = tuple(name for name in plan.collected.names if name not in estimates)
-    return Frequencies(plan.collected, estimates, source.records, unestimated)
+    return Frequencies(plan.collected, estimates, pooled.records, unestimated)

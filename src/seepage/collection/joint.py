@@ -1,6 +1,6 @@
 """Estimated joint frequencies of two attributes, by inversion or by maximum likelihood.
 
-Inversion is unbiased: the mean of products of one-hot vectors, see `pooled_sums`; if several
+Inversion is unbiased: the mean of products of one-hot vectors, see `report_sums`; if several
 forms ask for both attributes, their estimates are combined by inverse variance.
 
 The likelihood is maximised by an accelerated EM iteration.  A pair of reports (y, y') has
@@ -27,9 +27,9 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
-from seepage.collection.frequencies import combine
-from seepage.collection.pooled_sums import PooledSums, pool_reports
+from seepage.collection.frequencies import combine, form_estimates
 from seepage.collection.report_source import ReportSource, open_reports
+from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
@@ -305,7 +305,7 @@ def never_asked_together(first: str, second: str) -> InputError:
 
 def invert_joint(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint | None:
     """Return the unbiased joint estimate, combined over forms; None if no form determines it."""
-    estimates = pooled.estimates(first.name, second.name)
+    estimates = form_estimates(pooled, first.name, second.name).values()
     if not estimates:
         return None
     combined = combine(estimates, pooled.records)

@@ -29,7 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.collection.pooled_sums import PooledSums
+from seepage.collection.frequencies import form_estimates
+from seepage.collection.report_sums import PooledSums
 from seepage.leakage.likely_sets import LikelySets
 
 NEGLIGIBLE = 2.0**-10
@@ -64,6 +65,19 @@ class PairTerms:
     joint: Floats
     marginal: Floats
     sizes: Floats
+
+    @classmethod
+    def of(cls, pooled: PooledSums, target: str, source: str) -> "PairTerms":
+        """Return the groups of all forms that ask for both, each weighted by 1/v(f)."""
+        both = form_estimates(pooled, target, source)
+        minimum = min(estimate.unit_variance for estimate in both.values())
+        weighted = []
+        for index, estimate in both.items():
+            sums = pooled.forms[index]
+            weight = minimum / estimate.unit_variance if estimate.unit_variance else 1.0
+            terms = sums.one_hot_sums(target, source), sums.one_hot_sums(target), sums.sizes
+            weighted.append([weight * term for term in terms])
+        return cls(*(np.concatenate(terms) for terms in zip(*weighted, strict=True)))
 
     def select(self, groups: slice) -> "PairTerms":
         """Return the terms of a slice of the groups."""
@@ -106,7 +120,7 @@ def leakage_interval(
     -----
     O(g m^2 t) with g groups, m target and t source values.
     """
-    terms = PairTerms(*sums.terms(target, source))
+    terms = PairTerms.of(sums, target, source)
     groups, targets, sources = terms.joint.shape
     contains_all = sets.kind == "subsets" and sets.size >= sources  # then nothing leaks
     if targets < 2 or sources < 2 or sets.contrast == 0 or contains_all:

@@ -10,7 +10,8 @@ s_f the share of form f and v(f) as in `seepage.collection.frequencies`.
 import math
 from typing import NamedTuple
 
-from seepage.collection.frequencies import MatrixSums, nominal_frequencies, report_variance
+from seepage.collection.frequencies import report_variance
+from seepage.collection.report_sums import MatrixSums, nominal_frequencies
 from seepage.designs.equal_budgets import equal_split
 from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN

@@ -7,32 +7,23 @@ inverts the Kronecker product of the two channels from value to supported values
 each.  For a matrix form, with one report of all answers, the counts of each report are sufficient.
 
 One pass adds up the sums of up to 128 groups of reports; the variance between groups gives the
-standard error of any statistic of the sums.  Forms have different people: estimates are combined by
-inverse variance at nominal frequencies [`frequencies`]; for standard errors, the groups of all
-forms that ask for a pair are concatenated, each weighted by 1/v(f).
+standard error of any statistic of the sums.  Frequencies of single attributes need tallies alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from functools import cached_property, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Floats
-from seepage.collection.frequencies import (
-    FormEstimate,
-    MatrixSums,
-    combine,
-    informative_mechanisms,
-    marginal_estimate,
-    nominal_frequencies,
-)
-from seepage.collection.report_source import open_reports
+from seepage.collection.report_source import ReportSource, open_reports
 from seepage.errors import InputError
-from seepage.mechanisms import Estimate, Mechanism
+from seepage.mechanisms import Mechanism
 from seepage.mechanisms.reports import Reports
-from seepage.plan.form import MatrixChannel
+from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
+from seepage.plan.form import REPORT, MatrixChannel
 from seepage.plan.plan import Plan
 
 MAX_GROUPS = 128
@@ -46,52 +37,62 @@ MAX_CELLS = 1 << 28
 CHUNK_ENTRIES = 1 << 23
 """Contributions in a chunk of reports that is added at once."""
 
-Terms = tuple[Floats, Floats, Floats]
-"""Sums of X^ Y^' and of X^ by group, and the number of reports in each group."""
+
+def nominal_frequencies(plan: Plan, name: str) -> Floats:
+    """Return the nominal frequencies of an attribute; uniform if the plan has none."""
+    planned = plan[name]
+    size = planned.attribute.size
+    return np.array(planned.frequencies) if planned.frequencies else np.full(size, 1.0 / size)
+
+
+def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
+    """Return the mechanisms of a product form whose reports carry information, in plan order."""
+    mechanisms = plan.form_mechanisms[index]
+    names = [name for name in plan.domain.names if name in mechanisms]
+    return {name: mechanisms[name] for name in names if mechanisms[name].informative}
 
 
 class ProductSums:
-    """Sums of c c' over the reports of a product form, by group.
+    """Sums over the reports of a product form: of contributions c, and of c c' by group.
 
     c is the concatenation of the contributions of all attributes, and a final 1.
 
     Parameters
     ----------
-    plan
-        The plan.
     mechanisms
         The mechanism of each attribute.
-    records
-        The number of reports that will be added.
+    expected
+        The number of reports that will be added; None for the tallies of single attributes alone.
     """
 
-    def __init__(self, plan: Plan, mechanisms: Mapping[str, Mechanism], records: int) -> None:
-        self._plan, self.mechanisms, self.records = plan, mechanisms, records
-        width = sum(mechanism.k for mechanism in mechanisms.values()) + 1
-        two_level = all(mechanism.is_two_level for mechanism in mechanisms.values())
-        self._adder = (_BitSums if two_level else _VectorSums)(width, _group_count(width, records))
-        self._rows = max(1, CHUNK_ENTRIES // (width * self._adder.cycle)) * self._adder.cycle
-        ends = np.cumsum([mechanism.k for mechanism in mechanisms.values()])
-        self._slices = {
-            name: slice(int(end) - mechanism.k, int(end))
-            for (name, mechanism), end in zip(mechanisms.items(), ends, strict=True)
-        }
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the reports that `add` takes."""
-        return list(self.mechanisms)
+    def __init__(self, mechanisms: Mapping[str, Mechanism], expected: int | None = None) -> None:
+        self.mechanisms, self.records = mechanisms, 0
+        self.attributes = self.columns = tuple(mechanisms)
+        self.tallies = {name: np.zeros(mechanism.k) for name, mechanism in mechanisms.items()}
+        self._adder: _BitSums | _VectorSums | None = None
+        if expected is not None:
+            ends = np.cumsum([mechanism.k for mechanism in mechanisms.values()]).tolist()
+            self._slices = dict(zip(mechanisms, map(slice, [0, *ends], ends), strict=False))
+            width = ends[-1] + 1
+            two_level = all(mechanism.is_two_level for mechanism in mechanisms.values())
+            adder = _BitSums if two_level else _VectorSums
+            self._adder = adder(width, _group_count(width, expected))
+            self._rows = max(1, CHUNK_ENTRIES // (width * self._adder.cycle)) * self._adder.cycle
 
     def add(self, reports: Sequence[Reports]) -> None:
         """Add the reports of some people, one column for each attribute."""
-        for start in range(0, len(reports[0]), self._rows):
-            part = [column[start : start + self._rows] for column in reports]
-            self._adder.add(_contributions(self.mechanisms.values(), part))
+        self.records += len(reports[0])
+        for (name, mechanism), column in zip(self.mechanisms.items(), reports, strict=True):
+            self.tallies[name] += mechanism.tally(column)
+        if self._adder is not None:
+            for start in range(0, len(reports[0]), self._rows):
+                part = [column[start : start + self._rows] for column in reports]
+                self._adder.add(_contributions(self.mechanisms.values(), part))
 
     @cached_property
     def _sums(self) -> Floats:
-        sums = self._adder.by_group()
-        del self._adder  # as large as the sums themselves
+        assert self._adder is not None
+        sums, self._adder = self._adder.by_group(), None  # as large as the sums themselves
         return sums
 
     @cached_property
@@ -114,72 +115,93 @@ class ProductSums:
         ones = self._sums[:, -1:, columns] - other_shift * self.sizes[:, None, None]
         return np.asarray((products - shift * ones) / (scale * other_scale))
 
-    def estimate(self, *names: str) -> FormEstimate | None:
-        """Return the form's estimate of one attribute, or of two jointly; None if not asked."""
-        if not set(names) <= set(self.mechanisms):
-            return None
-        mechanisms = [self.mechanisms[name] for name in names]
-        means = [self.one_hot_sums(name).sum(axis=0) / self.records for name in names]
-        if len(names) == 1:
-            return marginal_estimate(self._plan, names[0], mechanisms[0], means[0], self.records)
-        joint = self.one_hot_sums(*names).sum(axis=0) / self.records
-        return _joint_estimate(self._plan, names, mechanisms, joint, means, self.records)
 
+class MatrixSums:
+    """Counts of each report of a matrix form by groups, and its weighted least squares estimates.
 
-def _joint_estimate(
-    plan: Plan,
-    names: Sequence[str],
-    mechanisms: Sequence[Mechanism],
-    joint: Floats,
-    marginals: Sequence[Floats],
-    records: int,
-) -> FormEstimate:
-    """Return a form's estimate of the joint frequencies of two attributes, in row-major order.
+    With C the channel from cells of answers to reports, and D the diagonal of report probabilities
+    at nominal frequencies, A = D^-1/2 (C D^-1/2)^+ B' has C A = B': A[y] is an unbiased estimate of
+    the marginal B from one report y.
 
-    Notes
-    -----
-    The estimates are means of X^_u Y^_v over all reports.  Given the people, the variance of a
-    cell is (M[u, v] - F[u, v]) / n, with M the mean of the second moment s(u) t(v): s is
-    1 + Var(X^_u given u) for people with the value u and Var(X^_u given another) for others, from
-    the mechanism's own closed form; t likewise.
+    Parameters
+    ----------
+    plan, channel
+        The plan, and the channel of the form.
+    groups
+        The number of groups.
     """
-    noise = _joint_variances(mechanisms, joint, marginals) / records
-    nominal = [nominal_frequencies(plan, name) for name in names]
-    product = np.outer(*nominal)
-    noise_alone = _joint_variances(mechanisms, product, nominal).sum()
-    unit_variance = float(noise_alone + 1.0 - (product**2).sum())
-    return FormEstimate(joint.ravel(), noise.ravel(), records, unit_variance)
 
+    columns = (REPORT,)
 
-def _joint_variances(
-    mechanisms: Sequence[Mechanism], joint: Floats, marginals: Sequence[Floats]
-) -> Floats:
-    """Return the variance of X^_u Y^_v of one report, for given joint and marginal frequencies."""
-    rows, columns = (np.clip(marginal, 0.0, 1.0) for marginal in marginals)
-    cells = np.clip(joint, 0.0, 1.0)
-    row = np.maximum(rows[:, None], cells)
-    column = np.maximum(columns[None, :], cells)
-    neither = np.clip(1.0 - row - column + cells, 0.0, 1.0)
-    (s_own, s_other), (t_own, t_other) = (_second_moments(mechanism) for mechanism in mechanisms)
-    second_moment = (
-        cells * s_own * t_own
-        + (row - cells) * s_own * t_other
-        + (column - cells) * s_other * t_own
-        + neither * s_other * t_other
-    )
-    return np.asarray(np.maximum(second_moment - cells, 0.0))
+    def __init__(self, plan: Plan, channel: MatrixChannel, groups: int = 1) -> None:
+        self.attributes = channel.attributes
+        self.values = {name: plan.domain[name].size for name in channel.attributes}
+        self.records, self.counts = 0, np.zeros((groups, channel.mechanism.outputs))
+        self._channel = channel.mechanism.channel()
+        if channel.frequencies:
+            self._cells = np.array(channel.frequencies)
+        else:
+            nominal = [nominal_frequencies(plan, name) for name in self.values]
+            self._cells = np.asarray(reduce(np.multiply.outer, nominal)).ravel()
 
+    @cached_property
+    def _inverse(self) -> Floats:
+        """D^-1/2 (C D^-1/2)^+, one row per report and one column per cell."""
+        return least_squares_inverse(self._channel, self._cells @ self._channel)
 
-def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
-    """Return E[X^_u^2] for people with the value u, and for people with another value."""
-    own, other = (float(np.mean(mechanism.variance(1, share))) for share in (1.0, 0.0))
-    return 1.0 + own, other
+    def marginal_matrix(self, *names: str) -> Floats:
+        """Return B, the 0-1 matrix that sums cells of all answers to cells of some attributes."""
+        codes = np.unravel_index(np.arange(len(self._cells)), tuple(self.values.values()))
+        of_name = dict(zip(self.values, codes, strict=True))
+        shape = [self.values[name] for name in names]
+        cells = np.ravel_multi_index([of_name[name] for name in names], shape)
+        return np.asarray(cells == np.arange(np.prod(shape))[:, None], dtype=np.float64)
+
+    def coefficients(self, *names: str) -> Floats | None:
+        """Return A, one row per report and one column per cell of some attributes.
+
+        None if C A = B' has no solution, so that no unbiased estimate exists.
+        """
+        marginal = self.marginal_matrix(*names).T
+        estimator = self._inverse @ marginal
+        exact = np.abs(self._channel @ estimator - marginal).max() <= IDENTITY_TOLERANCE
+        return np.asarray(estimator) if exact else None
+
+    def unit_variance(self, *names: str) -> float:
+        """Return v(f): the variance of one report's estimate, summed, at nominal frequencies."""
+        coefficients = self.coefficients(*names)
+        if coefficients is None:
+            return np.inf
+        nominal = self.marginal_matrix(*names) @ self._cells
+        second = float((self._cells @ self._channel) @ (coefficients**2).sum(axis=1))
+        return second - float(nominal @ nominal)
+
+    def add(self, reports: Sequence[Any]) -> None:
+        """Add the reports of some people, one column."""
+        groups, outputs = self.counts.shape
+        values = reports[0].below(outputs)
+        group = (self.records + np.arange(len(values))) % groups
+        cells = np.bincount(group * outputs + values, minlength=self.counts.size)
+        self.counts += cells.reshape(groups, outputs)
+        self.records += len(values)
+
+    @property
+    def sizes(self) -> Floats:
+        """The number of reports in each group."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def one_hot_sums(self, *names: str) -> Floats:
+        """Return the sum over each group of X^, or of X^ Y^'; only where an estimate exists."""
+        coefficients = self.coefficients(*names)
+        assert coefficients is not None
+        shape = [self.values[name] for name in names]
+        return np.asarray(self.counts @ coefficients).reshape(-1, *shape)
 
 
 FormSums = ProductSums | MatrixSums
 
 
-class PooledSums:
+class PooledSums(NamedTuple):
     """Sums over the reports of each form.
 
     Parameters
@@ -205,39 +227,23 @@ class PooledSums:
     [[50, 0], [0, 50]]
     """
 
-    def __init__(self, plan: Plan, forms: Mapping[int, FormSums], records: int) -> None:
-        self._plan = plan
-        self.forms = forms
-        self.records = records
+    plan: Plan
+    forms: Mapping[int, FormSums]
+    records: int
 
-    @property
-    def names(self) -> list[str]:
-        """The attributes that some form estimates, in the order of the domain."""
-        return [name for name in self._plan.domain.names if self.estimates(name)]
 
-    def marginal(self, name: str) -> Estimate:
-        """Return the estimated frequencies of an attribute, combined over forms."""
-        return combine(self.estimates(name), self.records)
-
-    def estimates(self, *names: str) -> list[FormEstimate]:
-        """Return the estimate of each form, of one attribute or of two jointly."""
-        return [estimate for _, estimate in self._with_sums(*names)]
-
-    def _with_sums(self, *names: str) -> list[tuple[FormSums, FormEstimate]]:
-        estimates = [(sums, sums.estimate(*names)) for sums in self.forms.values()]
-        return [(sums, estimate) for sums, estimate in estimates if estimate is not None]
-
-    def terms(self, target: str, source: str) -> Terms:
-        """Return the terms of two attributes: the groups of all forms, each weighted by 1/v(f)."""
-        both = self._with_sums(target, source)
-        minimum = min(estimate.unit_variance for _, estimate in both)
-        weighted = []
-        for sums, estimate in both:
-            weight = minimum / estimate.unit_variance if estimate.unit_variance else 1.0
-            terms = sums.one_hot_sums(target, source), sums.one_hot_sums(target), sums.sizes
-            weighted.append([weight * term for term in terms])
-        joint, marginal, sizes = (np.concatenate(terms) for terms in zip(*weighted, strict=True))
-        return joint, marginal, sizes
+def tally_reports(plan: Plan, reports: Any) -> PooledSums:
+    """Return the tallies of all reports, for single attributes, in one pass and little memory."""
+    source = open_reports(plan, reports)
+    if not source.records:
+        raise InputError("reports must not be empty, got none")
+    forms = dict[int, FormSums]()
+    for index, form in enumerate(plan.forms):
+        if isinstance(form.channel, MatrixChannel):
+            forms[index] = MatrixSums(plan, form.channel)
+        else:
+            forms[index] = ProductSums(informative_mechanisms(plan, index))
+    return _filled(plan, source, forms)
 
 
 def pool_reports(
@@ -246,7 +252,7 @@ def pool_reports(
     indices: Iterable[int] | None = None,
     names: Sequence[str] | None = None,
 ) -> PooledSums:
-    """Return the sums over the reports of some forms, in one pass.
+    """Return the sums over the reports of some forms, for pairs of attributes, in one pass.
 
     Parameters
     ----------
@@ -268,24 +274,29 @@ def pool_reports(
     answered = [index for index in chosen if source.people[index]]
     if not answered:
         raise InputError("reports must not be empty, got none")
-    sums = dict[int, FormSums]()
+    forms = dict[int, FormSums]()
     for index in answered:
-        channel, records = plan.forms[index].channel, int(source.people[index])
+        channel, people = plan.forms[index].channel, int(source.people[index])
         mechanisms = informative_mechanisms(plan, index)
         if isinstance(channel, MatrixChannel):
-            sums[index] = MatrixSums(plan, channel, min(MAX_GROUPS, records))
+            forms[index] = MatrixSums(plan, channel, min(MAX_GROUPS, people))
         elif mechanisms and all(name in mechanisms for name in names or ()):
             wanted = list(mechanisms) if names is None else names
-            sums[index] = ProductSums(plan, {name: mechanisms[name] for name in wanted}, records)
-    if not sums:
+            forms[index] = ProductSums({name: mechanisms[name] for name in wanted}, people)
+    if not forms:
         silent = [
             name for name in names or () if not plan.form_mechanisms[answered[0]][name].informative
         ]
         of_name = f" of {silent[0]!r}" if silent else ""
         raise InputError(f"reports{of_name} at epsilon 0 carry no information")
-    for index, batch in source.by_form({index: sums[index].columns for index in sums}):
-        sums[index].add(batch)
-    return PooledSums(plan, sums, source.records)
+    return _filled(plan, source, forms)
+
+
+def _filled(plan: Plan, source: ReportSource, forms: Mapping[int, FormSums]) -> PooledSums:
+    """Return the sums with all reports added."""
+    for index, batch in source.by_form({index: forms[index].columns for index in forms}):
+        forms[index].add(batch)
+    return PooledSums(plan, forms, source.records)
 
 
 def _group_count(width: int, records: int) -> int:
