@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from command import run
 from plan_examples import collected, counts, people, plan_for, three_forms
 from seepage.collection.reference_client import draw_form, form_bytes, perturb_record
-from seepage.collection.report_lines import MAX_LINE_BYTES, line_files, read_report_lines
+from seepage.collection.report_lines import MAX_LINE_BYTES, read_report_lines
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import Randomness
 
@@ -272,11 +272,9 @@ def test_folders_globs_lists_and_other_names(tmp_path):
     for name in ("a.jsonl", "b.ndjson", ".hidden.jsonl"):
         written(tmp_path / name, [GOOD])
     odd = written(tmp_path / "odd.log", [GOOD])
-    expected = [tmp_path / "a.jsonl", tmp_path / "b.ndjson"]
-    assert line_files(tmp_path) == expected
-    assert line_files(str(tmp_path / "*.*")) == expected
-    assert line_files(expected) == expected
-    assert line_files(odd) == [odd]
+    both = [tmp_path / "a.jsonl", tmp_path / "b.ndjson"]
+    for data, records in ((both, 2), (str(tmp_path / "*.*"), 3), (odd, 1)):
+        assert PLAN.estimate(data).records == records
     assert PLAN.estimate(tmp_path).records == 2
 
 
@@ -284,12 +282,11 @@ def test_kinds_of_files_are_not_mixed(tmp_path):
     lines = written(tmp_path / "a.jsonl", [GOOD])
     table = tmp_path / "b.parquet"
     table.write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="JSON Lines and Parquet: choose with a glob"):
-        line_files(tmp_path)
-    with pytest.raises(InputError, match="of one kind"):
-        line_files([lines, table])
-    assert line_files(table) == []
-    assert line_files(tmp_path / "missing.jsonl") == []
+    for mixed in (tmp_path, [lines, table], str(tmp_path / "*")):
+        with pytest.raises(InputError, match=r"one format, got JSON Lines \(a.jsonl\) and Parquet"):
+            PLAN.estimate(mixed)
+    with pytest.raises(InputError, match="there is no file or folder"):
+        PLAN.estimate(tmp_path / "missing.jsonl")
 
 
 def test_the_library_warns_of_lines_that_are_left_out(tmp_path):

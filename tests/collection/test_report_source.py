@@ -257,10 +257,18 @@ def test_a_changed_byte_raises_or_changes_nothing(tmp_path, name, step):
     assert raised > len(content) / step / 4
 
 
-# Version 0.1 ------------------------------------------------------------------------------------
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
 def test_a_pipe_is_rejected_with_the_reason(tmp_path):
     os.mkfifo(tmp_path / "reports")
     assert "must be a file or a folder" in error_message(tmp_path / "reports")
+
+
+def test_a_file_of_reports_that_is_given_twice_raises(tmp_path):
+    path, link = tmp_path / "reports.parquet", tmp_path / "link.parquet"
+    perturb_file(PLAN, people(10), path)
+    assert "reports.parquet is given twice" in error_message([path, path])
+    link.symlink_to(path)
+    for twice in ([path, link], tmp_path, str(tmp_path / "*.parquet")):
+        assert "reports.parquet is given twice, also as" in error_message(twice) or (
+            "link.parquet is given twice, also as" in error_message(twice)
+        )

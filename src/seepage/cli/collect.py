@@ -203,15 +203,9 @@ def estimate(
 
 def readable_reports(reports: str, plan: "Plan") -> Any:
     """Return what `Plan.estimate` reads; numbers of skipped JSON lines go to standard error."""
-    from seepage.collection.report_lines import line_files, read_report_lines
+    from seepage.collection.report_source import open_reports
 
-    files = line_files(reports)
-    if not files:
-        return reports
-    lines = read_report_lines(plan, files)
-    for note in lines.notes:
-        click.echo(f"seepage: {note}", err=True)
-    return lines.table
+    return open_reports(plan, reports, lambda note: click.echo(f"seepage: {note}", err=True))
 
 
 def _parse_two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:

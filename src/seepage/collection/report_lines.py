@@ -5,29 +5,23 @@ one `"report"` of all answers together; see `docs/wire.md`.  Lines are untrusted
 malformed, or belongs to another plan, is skipped and its number noted; all others are read.
 """
 
-import glob
 import gzip
-import os
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from seepage import _checks
+from seepage.collection.report_source import GZIP, reports_schema, spread_reports
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism, SubsetSelection
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports
 from seepage.plan.plan import Plan
-
-ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-PARQUET = (".parquet", ".pq")
-GZIP = b"\x1f\x8b"
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line is malformed, and never in memory as a whole."""
@@ -51,8 +45,7 @@ class ReportLine(msgspec.Struct):
     report: int | None = None
 
 
-@dataclass(frozen=True)
-class ReportLines:
+class ReportLines(NamedTuple):
     """The reports of files of JSON Lines.
 
     Parameters
@@ -65,50 +58,6 @@ class ReportLines:
 
     table: pa.Table
     notes: tuple[str, ...]
-
-
-def line_files(reports: Any) -> list[Path]:
-    """Return the files of JSON Lines of a path, folder, glob or list; empty for other kinds.
-
-    A folder stands for the files directly in it whose names end in `.jsonl` or `.ndjson`, or these
-    with `.gz`.  A file of any other name is JSON Lines if it starts with a brace.
-    """
-    if not isinstance(reports, (str, os.PathLike, list, tuple)):
-        return []
-    paths = [reports] if isinstance(reports, (str, os.PathLike)) else reports
-    by_path = [_files_at(path) for path in paths if isinstance(path, (str, os.PathLike))]
-    files = [file for path_files in by_path for file in path_files]
-    if files and not all(by_path):
-        raise InputError("files of reports must be of one kind, got JSON Lines and others")
-    return files
-
-
-def _files_at(name: str | os.PathLike[str]) -> list[Path]:
-    path = _checks.input_path(name).expanduser()
-    if path.is_dir():
-        inside = sorted(path.iterdir())
-        lines = [file for file in inside if _has_lines_ending(file)]
-        if lines and any(file.suffix.lower() in PARQUET for file in inside):
-            raise InputError(f"{path} holds JSON Lines and Parquet: choose with a glob")
-        return lines
-    if path.is_file():
-        return [path] if _has_lines_ending(path) or _starts_with_brace(path) else []
-    if not path.exists() and glob.has_magic(str(path)):
-        matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
-        return [file for file in matches if _has_lines_ending(file)]
-    return []
-
-
-def _has_lines_ending(file: Path) -> bool:
-    return file.name.lower().endswith(ENDINGS) and not file.name.startswith((".", "_"))
-
-
-def _starts_with_brace(file: Path) -> bool:
-    with _open(file) as stream:
-        try:
-            return stream.read(64).lstrip().startswith(b"{")
-        except (OSError, EOFError, zlib.error):
-            return False
 
 
 def _open(file: Path) -> BinaryIO:
@@ -128,14 +77,13 @@ def read_report_lines(plan: Plan, files: list[Path]) -> ReportLines:
     plan
         The plan that they were collected with.
     files
-        The files, as `line_files` returns them.
+        The files.
 
     Notes
     -----
     Of lines with the same `id` the first counts: an equal line is a duplicate, a different one
     malformed.  Blank lines are ignored.  O(1) per line; the reports are held in memory.
     """
-    plan.check_certified()
     reader = _LineReader(plan)
     for file in files:
         reader.read(file)
@@ -224,8 +172,6 @@ class _LineReader:
 
     def table(self) -> pa.Table:
         """Return all reports as an Arrow table."""
-        from seepage.collection.report_source import reports_schema, spread_reports
-
         schema = reports_schema(self._plan)
         arrays = spread_reports(
             self._plan,

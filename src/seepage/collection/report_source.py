@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._numerics import Booleans, Integers
-from seepage.collection.report_lines import line_files, read_report_lines
-from seepage.data.table.sources import find_files
+from seepage.data.table.sources import PARQUET, find_files, first_bytes, suffix_of
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.reports import (
@@ -28,6 +27,12 @@ COLLECTION = b"seepage.collection"
 """The key of the collection's digest in the metadata of a file of reports."""
 
 BATCH_ROWS = 1 << 16
+
+LINES = "JSON Lines"
+FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".jsonl": LINES, ".ndjson": LINES}
+"""Formats of reports by suffix; others are lines if they begin with a brace or are gzip."""
+
+GZIP = b"\x1f\x8b"
 
 FORM = "form"
 """The column of the number of each person's form, from 1; absent if all have the same."""
@@ -247,7 +252,11 @@ def _row_count(metadata: Any, file: Path) -> int:
     return sum(groups)
 
 
-def open_reports(plan: Plan, reports: Any) -> ReportSource:
+def _warn(note: str) -> None:
+    warnings.warn(note, stacklevel=6)
+
+
+def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) -> ReportSource:
     """Return a plan's reports as a source of batches.
 
     Parameters
@@ -257,7 +266,9 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     reports
         An Arrow table, the path of a Parquet file or of JSON Lines, of a folder of such, a glob,
         a list of paths, or a `ReportSource`.  Columns that are no attributes of the plan are
-        ignored.  Skipped lines are named in a warning.
+        ignored.
+    note
+        Called with a sentence on the lines that are skipped; a warning by default.
     """
     plan.check_certified()
     if isinstance(reports, ReportSource):
@@ -266,17 +277,26 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
         reports = pa.Table.from_batches([reports])
     if isinstance(reports, pa.Table):
         return ReportSource(plan, [reports])
-    if isinstance(reports, (str, os.PathLike, list, tuple)):
-        if lines := line_files(reports):
-            read = read_report_lines(plan, lines)
-            for note in read.notes:
-                warnings.warn(note, stacklevel=4)
-            return ReportSource(plan, [read.table])
-        return ReportSource(plan, find_files(reports)[1])
-    raise InputError(
-        "reports must be an Arrow table as `perturb` returns it, or the path of a Parquet file, "
-        f"got {type(reports).__name__}"
-    )
+    if not isinstance(reports, (str, os.PathLike, list, tuple)):
+        raise InputError(
+            "reports must be an Arrow table as `perturb` returns it, or the path of a Parquet "
+            f"file, got {type(reports).__name__}"
+        )
+    kind, files = find_files(reports, FORMATS, _format_of)
+    if kind != LINES:
+        return ReportSource(plan, files)
+    from seepage.collection.report_lines import read_report_lines
+
+    read = read_report_lines(plan, files)
+    for sentence in read.notes:
+        note(sentence)
+    return ReportSource(plan, [read.table])
+
+
+def _format_of(file: Path) -> str:
+    """Return the format of a file of reports by its suffix, else by its first bytes."""
+    are_lines = first_bytes(file).lstrip().startswith((b"{", GZIP))
+    return FORMATS.get(suffix_of(file), LINES if are_lines else PARQUET)
 
 
 def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:

@@ -7,7 +7,7 @@ Polars, PyArrow, ...); text files are in `text_files`.
 import csv
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -54,17 +54,30 @@ CONVERSION_ERRORS = (TypeError, ValueError, OverflowError)
 """Exceptions of conversions to Arrow in addition to Arrow's own."""
 
 
-def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
+def find_files(
+    data: PathLike | Iterable[PathLike],
+    formats: Mapping[str, str] = FORMAT_BY_SUFFIX,
+    format_of: Callable[[Path], str] | None = None,
+) -> tuple[str, list[Path]]:
     """Return the format and the files of a path: a file, a folder, a glob, or a list of paths.
 
     A folder means the data files directly in it, sorted by name, except names that begin with a dot
     or an underscore.  All files must have one format, none may be empty, and none may occur twice,
     also by links: its records would be counted twice.
+
+    Parameters
+    ----------
+    data
+        The path or paths.
+    formats
+        The format of each suffix, for the files of a folder; `.gz` is ignored.
+    format_of
+        Function from a file to its format; `table_format` by default.
     """
     paths = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     try:
-        files = [file for path in paths for file in _expand(path)]
-        formats = {format_of(file): file for file in files}
+        files = [file for path in paths for file in _expand(path, formats)]
+        found = {(format_of or table_format)(file): file for file in files}
         _check_distinct_files(files)
     except TableError:
         raise
@@ -72,10 +85,10 @@ def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
         raise TableError(f"a file cannot be opened: {reason}") from None
     if not files:
         raise TableError("there must be at least one file, got an empty list")
-    if len(formats) > 1:
-        given = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
+    if len(found) > 1:
+        given = " and ".join(f"{name} ({file.name})" for name, file in sorted(found.items()))
         raise TableError(f"all files must have one format, got {given}; choose with a glob")
-    return next(iter(formats)), files
+    return next(iter(found)), files
 
 
 def _check_distinct_files(files: Sequence[Path]) -> None:
@@ -90,35 +103,41 @@ def _check_distinct_files(files: Sequence[Path]) -> None:
         seen[identity] = file
 
 
-def format_of(file: Path) -> str:
-    """Return the format of a data file by its suffix, else by its first bytes."""
+def first_bytes(file: Path) -> bytes:
+    """Return the first 8 bytes of a regular file; an empty one raises a TableError."""
     if not file.is_file():
         raise TableError(f"{file} must be a file or a folder")
     with file.open("rb") as stream:
         start = stream.read(8)
     if not start:
         raise TableError(f"{file} is empty")
+    return start
+
+
+def table_format(file: Path) -> str:
+    """Return the format of a data file by its suffix, else by its first bytes."""
+    start = first_bytes(file)
     detected = next((name for mark, name in SIGNATURES.items() if start.startswith(mark)), TEXT)
     if detected == TEXT and file.suffix.lower() in OTHER_SUFFIXES:
         raise TableError(
             f"{file} must be CSV, TSV, Parquet or Feather, got {file.suffix}; if it is one of "
             "these, rename it with the suffix of its format"
         )
-    return _format_by_suffix(file) or detected
+    return FORMAT_BY_SUFFIX.get(suffix_of(file)) or detected
 
 
-def _format_by_suffix(file: Path) -> str | None:
-    name = file.name.lower().removesuffix(".gz")
-    return FORMAT_BY_SUFFIX.get(Path(name).suffix)
+def suffix_of(file: Path) -> str:
+    """Return the suffix of a file in small letters, that before `.gz` of a packed one."""
+    return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
-def _expand(given: PathLike) -> list[Path]:
+def _expand(given: PathLike, formats: Mapping[str, str]) -> list[Path]:
     if not isinstance(given, (str, os.PathLike)):
         raise TableError(f"a list of files must hold paths, got {type(given).__name__}")
     path = Path(given).expanduser()
     str(path).encode()  # Arrow opens paths in UTF-8 only
     if path.is_dir():
-        return _in_folder(path)
+        return _in_folder(path, formats)
     if path.exists():
         return [path]
     if glob.has_magic(str(path)):
@@ -132,12 +151,13 @@ def _expand(given: PathLike) -> list[Path]:
     raise TableError(f"there is no file or folder {str(given)!r}{hint}")
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _in_folder(folder: Path, formats: Mapping[str, str]) -> list[Path]:
     inside = sorted(file for file in folder.iterdir() if file.is_file() and _visible(file))
-    files = [file for file in inside if _format_by_suffix(file)]
+    files = [file for file in inside if suffix_of(file) in formats]
     if not files:
+        known = ", ".join(dict.fromkeys(formats.values()))
         raise TableError(
-            f"the folder {folder} has no data files (Parquet, Feather, CSV, TSV) directly in it; "
+            f"the folder {folder} has no data files ({known}) directly in it; "
             f"a glob such as '{folder}/**/*.parquet' also searches subfolders"
         )
     return files
