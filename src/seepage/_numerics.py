@@ -22,6 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
+Reals: TypeAlias = NDArray[np.floating[Any]]
+"""Array of float64, or of longdouble where likelihoods are beyond the range of float64."""
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Codes of the values of a column, uint8 or uint16."""
 
@@ -62,6 +64,95 @@ def rounding(sizes: Iterable[int]) -> float:
     roundings.
     """
     return 4 * UNIT * sum(size + 8 for size in sizes)
+
+
+# Likelihood ratios --------------------------------------------------------------------------------
+
+
+def quotient(upper: Reals, lower: Reals) -> Reals:
+    """Return upper / lower; 0 for 0/0, infinite for a positive number over 0."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = upper / lower
+    return np.where(upper == 0, np.zeros((), dtype=upper.dtype), ratio)
+
+
+def pair_log_ratios(upper: Floats, lower: Floats) -> Floats:
+    """Return ln max over reports y of upper_x(y) / lower_x'(y), for each pair (x, x') of values.
+
+    Parameters
+    ----------
+    upper, lower
+        Upper and lower bounds of p(y given x), one row per report y and one column per value x of
+        one target; twice the same array if the likelihoods are known.
+    """
+    columns = range(upper.shape[1])
+    ratios = [quotient(upper[:, [x]], lower).max(axis=0, initial=0.0) for x in columns]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(ratios))
+
+
+def largest_log_ratio(
+    upper: Floats,
+    lower: Floats,
+    starts: Integers,
+    guard: float | Floats,
+    occurs: Booleans | None = None,
+) -> Floats:
+    """Return ln max over reports y and values x != x' of upper_x(y) / lower_x'(y), by target.
+
+    Parameters
+    ----------
+    upper, lower
+        Upper and lower bounds of p(y given x): the last axis has the values x of all targets,
+        concatenated, the others have the reports y.  If the likelihoods are known, twice the same
+        array.
+    starts
+        The index of each target's first value.
+    guard
+        Absolute rounding error of a log-ratio of the bounds, see `rounding`; or one per target.
+    occurs
+        Mask, broadcast against the bounds, of the values to compare; all by default.
+
+    Returns
+    -------
+    Floats
+        One logarithm per target, rounded up by more than its own and the bounds' rounding errors;
+        0 for a target with a single value.
+
+    Examples
+    --------
+    >>> known, starts = np.array([[0.9, 0.2, 0.5], [0.1, 0.8, 0.5]]), np.array([0, 2])
+    >>> largest_log_ratio(known, known, starts, rounding([2])).round(4).tolist()
+    [2.0794, 0.0]
+    """
+    known, sizes = upper is lower, np.diff(starts, append=upper.shape[-1])
+    if occurs is not None:
+        upper, lower = np.where(occurs, upper, 0.0), np.where(occurs, lower, np.inf)
+    if known:  # x = x' has ratio 1
+        highest = np.maximum.reduceat(upper, starts, axis=-1)
+        ratios = quotient(highest, np.minimum.reduceat(lower, starts, axis=-1))
+        largest = ratios.reshape(-1, len(starts)).max(axis=0, initial=1.0)
+    else:
+        largest = _largest_of_different(upper, lower, starts, sizes)
+    return np.where(sizes > 1, round_up(np.log(largest), 8) + guard, 0.0)
+
+
+def _largest_of_different(
+    upper: Floats, lower: Floats, starts: Integers, sizes: Integers
+) -> Floats:
+    """Return max over y and x != x' of upper_x(y) / lower_x'(y), at least 1, by target."""
+    largest = np.ones(len(starts))
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        chosen = np.flatnonzero(sizes == size)
+        columns = starts[chosen][:, None] + np.arange(size)
+        high, low = upper[..., columns], lower[..., columns]
+        first, second = (-np.partition(-high, 1, axis=-1)[..., i] for i in (0, 1))
+        least, next_least = (np.partition(low, 1, axis=-1)[..., i] for i in (0, 1))
+        different = np.maximum(quotient(second, least), quotient(first, next_least))
+        same_value = high.argmax(axis=-1) == low.argmin(axis=-1)
+        ratios = np.where(same_value, different, quotient(first, least))
+        largest[chosen] = ratios.reshape(-1, len(chosen)).max(axis=0, initial=1.0)
+    return largest
 
 
 @lru_cache(maxsize=256)

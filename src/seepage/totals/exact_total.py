@@ -15,16 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Booleans, Floats, round_up, rounding
+from seepage._numerics import Booleans, Floats, Reals, quotient, round_up, rounding
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.totals.guarantees import GuaranteeError
 from seepage.totals.likelihood_columns import (
     LikelihoodColumns,
     MatrixColumns,
-    Reals,
     joint_witness,
-    quotient,
 )
 from seepage.totals.result import JointWitness
 

@@ -15,9 +15,8 @@ from math import comb, inf
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Floats, Integers
+from seepage._numerics import Booleans, Floats, Integers, Reals, pair_log_ratios, quotient
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
@@ -26,9 +25,6 @@ from seepage.leakage.robust_bound import every_set
 from seepage.leakage.solver import best_sets
 from seepage.totals.guarantees import GuaranteeError
 from seepage.totals.result import JointWitness
-
-Reals: TypeAlias = NDArray[np.floating[Any]]
-"""Array of float64, or of longdouble where likelihoods are beyond the range of float64."""
 
 
 @dataclass(frozen=True)
@@ -205,9 +201,7 @@ class MatrixColumns:
 
     def max_log_ratios(self) -> Floats:
         """Return max over reports y of ln C[x, y] / C[x', y], shape (k, k)."""
-        ratios = [quotient(row, self.channel).max(axis=1) for row in self.channel]
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(ratios))
+        return pair_log_ratios(self.channel.T, self.channel.T)
 
     def matrix(self, dtype: Any = np.float64) -> Reals:
         """Return the matrix, one column per report, each with maximum 1."""
@@ -230,13 +224,6 @@ class MatrixColumns:
     def likely(self, column: int | Booleans) -> Booleans:
         """Return a mask of the values under which the report is likeliest."""
         return np.asarray(self.channel[:, column] == 1)
-
-
-def quotient(upper: Reals, lower: Reals) -> Reals:
-    """Return upper / lower; 0 for 0/0, infinite for a positive number over 0."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = upper / lower
-    return np.where(upper == 0, np.zeros((), dtype=upper.dtype), ratio)
 
 
 def best_column(columns: "LikelihoodColumns", upper: Reals, lower: Reals) -> Any:

@@ -25,11 +25,18 @@ together with the stratum, so its weight is 0 for people outside the stratum.
 import math
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import permutations
 
 import numpy as np
 
-from seepage._numerics import Floats, Integers, round_up, rounding, summed_up
+from seepage._numerics import (
+    Floats,
+    Integers,
+    largest_log_ratio,
+    pair_log_ratios,
+    round_up,
+    rounding,
+    summed_up,
+)
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.leakage.deviations import GUARD, Limits, kl_inf_limits, kl_limits, mixture_radius
@@ -113,13 +120,11 @@ def _total_limit(
     if column.k < 2 or not indices:
         return best
     sources = [columns[k] for k in indices]
+    different = ~np.eye(column.k, dtype=np.bool_)
     counts = data.counts((*indices, target)).reshape(-1, column.k).astype(np.float64)
     for limits in _likelihood_limits(sources, counts, c):
-        with np.errstate(divide="ignore"):
-            lower, upper = np.log(limits)
-        for x, other in permutations(range(column.k), 2):
-            ratio = float((upper[:, x] - lower[:, other]).max())
-            best = max(best, ratio + float(own[x, other]))
+        ratios = pair_log_ratios(limits.upper, limits.lower) + own
+        best = max(best, float(ratios[different].max()))
     return round_up(best, 16) + rounding([*(source.k for source in sources), column.k])
 
 
@@ -346,9 +351,10 @@ def form_total_limits(
         minimum = np.zeros_like(minimum)
     radius = mixture_radius(group_sizes, c)
     limits = kl_inf_limits(weights, shares, radius, minimum, maximum, iterations)
-    totals = _largest_ratios(limits, column_starts).reshape(len(strata), -1).max(axis=0)
-    totals = np.asarray(round_up(totals, 16) + rounding([*sizes, 2]) * (totals > 0))
-    return totals if public else np.minimum(totals, summed_up(budgets.tolist()))
+    guard = rounding([*sizes, 2])
+    totals = largest_log_ratio(limits.upper, limits.lower, column_starts, guard)
+    totals = np.max(totals.reshape(len(strata), -1), axis=0)
+    return np.asarray(np.minimum(totals, math.inf if public else summed_up(budgets.tolist())))
 
 
 def _weight_ranges(
@@ -368,24 +374,3 @@ def _weight_ranges(
         log_maximum[:, columns] = np.where(answer[:, None] == np.arange(size), 0.0, -budget)
         span[columns] -= budget
     return np.exp(log_maximum - span), np.exp(log_maximum)
-
-
-def _largest_ratios(limits: Limits, starts: Integers) -> Floats:
-    """Return ln max over reports y and values x != x' of upper_x(y) / lower_x'(y), by attribute.
-
-    `limits` has one row per report; the values of attribute k are the columns from `starts[k]` on.
-    """
-    sizes = np.diff(starts, append=limits.upper.shape[1])
-    totals = np.zeros(len(starts))
-    for size in np.unique(sizes[sizes > 1]).tolist():
-        chosen = np.flatnonzero(sizes == size)
-        columns = starts[chosen][:, None] + np.arange(size)
-        upper, lower = limits.upper[:, columns], limits.lower[:, columns]
-        largest, second_largest = (-np.partition(-upper, 1, axis=-1)[..., i] for i in (0, 1))
-        smallest, second_smallest = (np.partition(lower, 1, axis=-1)[..., i] for i in (0, 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            different = np.maximum(second_largest / smallest, largest / second_smallest)
-            same_value = upper.argmax(axis=-1) == lower.argmin(axis=-1)
-            ratios = np.where(same_value, different, largest / smallest)
-            totals[chosen] = np.log(np.maximum(ratios.max(axis=0), 1.0))
-    return totals
