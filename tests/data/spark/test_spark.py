@@ -131,7 +131,7 @@ def test_a_large_sample_gives_the_edges_of_the_local_engine(spark, tmp_path):
     np.testing.assert_allclose(ranks, np.arange(1, 10) / 10, atol=0.006)
 
 
-def test_numbers_at_the_ends_of_their_lanes(spark):
+def test_numbers_at_the_ends_of_their_types(spark):
     rows = [(-128, -32768, 2**40), (127, 32767, -5), (None, None, None), (-126, -32766, 3)]
     table = pa.table({name: [row[i] for row in rows] for i, name in enumerate("abc")})
     values = str(rows)[1:-1].replace("None", "null")
@@ -218,13 +218,6 @@ def test_a_sample_is_that_of_the_local_engine(frame, folder, missing):
     again = Records.from_data(frame, **options)
     assert again == of_frame
     assert Records.from_data(frame, **(options | {"seed": 10})) != of_frame
-
-
-def test_numbers_that_leave_their_lanes_in_a_given_domain(spark):
-    table = pa.table({"a": [1, 2, 1], "b": [70_000, 5, 5]})
-    expected = Records.from_data(table)
-    frame = spark.sql("select a, bigint(b) from values (1, 70000), (2, 5), (1, 5) as t(a, b)")
-    assert Records.from_data(frame, domain=expected.domain) == expected
 
 
 def test_too_many_distinct_records_raise(spark, monkeypatch):

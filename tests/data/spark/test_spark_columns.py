@@ -13,6 +13,7 @@ from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
 from seepage.data.spark.engine import spark_input, spark_session
 from seepage.data.spark.jobs import run
+from seepage.data.table.column import columns_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sampling import record_priorities
 from seepage.errors import DomainError, SeepageError, TableError
@@ -122,7 +123,7 @@ def test_names_that_differ_in_case_only(spark, tmp_path):
         sp.count_pairs(twice)
 
 
-def test_many_booleans_in_a_word(spark, tmp_path):
+def test_many_columns(spark, tmp_path):
     draw = np.random.default_rng(6)
     table = pa.table(
         {
@@ -219,7 +220,7 @@ def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, 
     monkeypatch.setattr(
         spark_jobs, "_groups", lambda table: groups.append(counted(table)) or groups[-1]
     )
-    monkeypatch.setattr("seepage.data.spark.shards.TASKS_PER_CORE", 10)
+    monkeypatch.setattr("seepage.data.spark.jobs.TASKS_PER_CORE", 10)
     draw = np.random.default_rng(8)
     table = pa.table(
         {
@@ -268,10 +269,10 @@ def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
 def test_an_error_on_executors_is_not_blamed_on_the_table(spark):
     frame = spark.range(0, 3, 1, 1)
     with (
-        spark_input(frame, TableOptions()) as table,
+        spark_input(frame) as table,
         pytest.raises(TableError, match=r"^Spark's executors failed: KeyError: 'x'$"),
     ):
-        run(table, lambda source, first: {}["x"])
+        run(table, columns_of(table.names, TableOptions()), lambda source, first: {}["x"])
 
 
 def test_progress_is_not_called(spark):

@@ -7,19 +7,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from seepage.data.spark.jobs import _merge_task, _one_line, task_row, translated_errors
-from seepage.data.spark.shards import (
+from seepage.data.spark.jobs import (
     MAX_SHARD,
-    Escaped,
-    Lane,
-    Piece,
-    RowGroupSource,
+    Failed,
     Shard,
+    _merge_task,
+    _one_line,
     plan_shards,
-    unpack,
+    task_row,
+    translated_errors,
 )
 from seepage.data.table.sampling import NumberSummary, record_priorities
-from seepage.errors import DomainError, TableError
+from seepage.errors import TableError
 
 
 def numbers(first, count):
@@ -37,9 +36,7 @@ def raising(problem):
 
 def outcome(rows, finish=None):
     made = list(_merge_task(finish)(iter(rows)))
-    return [
-        (row["shard"], pickle.loads(row["content"])) for part in made for row in part.to_pylist()
-    ]
+    return [pickle.loads(row["content"]) for part in made for row in part.to_pylist()]
 
 
 def test_results_are_merged_for_any_groups():
@@ -52,18 +49,18 @@ def test_results_are_merged_for_any_groups():
         batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in _merge_task(None)(part)
     ]
     for parts in (rows, rows[::-1], groups):
-        assert outcome(parts, finish) == [(0, list(range(70)))]
+        assert outcome(parts, finish) == [list(range(70))]
     assert outcome([], finish) == []
 
 
 def test_a_result_too_large_for_spark_raises(monkeypatch):
     monkeypatch.setattr("seepage.data.spark.jobs.MAX_BYTES", 2000)
     fits, exceeds = (task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000))
-    assert outcome([fits]) == [(0, bytes(1900))]
-    ((number, problem),) = outcome([exceeds])
-    assert number == 4
-    assert str(problem).startswith("2.02e-06 GB of counts or records are more than the 2e")
-    assert isinstance(outcome([fits], lambda total: total + total)[0][1], TableError)
+    assert outcome([fits]) == [bytes(1900)]
+    (failed,) = outcome([exceeds])
+    assert failed.shard == 4
+    assert str(failed.problem).startswith("2.02e-06 GB of counts or records are more than the 2e")
+    assert isinstance(outcome([fits], lambda total: total + total)[0], Failed)
 
 
 @pytest.mark.parametrize("problem", [ConnectionRefusedError(111, "refused"), EOFError()])
@@ -75,28 +72,18 @@ def test_a_jvm_that_dies_is_reported(needs_spark, problem):
         raise problem
 
 
-def test_errors_of_all_shards_raise_the_first():
+def test_the_error_of_the_first_shard_is_the_result():
     rows = [task_row(n, raising(TableError(f"shard {n}"))) for n in (8, 3, 5)]
-    [(number, problem)] = outcome(rows, lambda total: total)
-    assert (number, type(problem), str(problem)) == (3, TableError, "shard 3")
-
-
-def test_an_error_takes_precedence_over_escaped_numbers():
-    rows = [
-        task_row(0, lambda: numbers(0, 5)),
-        task_row(1, raising(Escaped(["a"]))),
-        task_row(2, raising(Escaped(["b", "a"]))),
-        task_row(3, raising(DomainError("no"))),
-    ]
-    assert repr(outcome(rows)[0][1]) == repr(DomainError("no"))
-    [(_, escaped)] = outcome(rows[:3])
-    assert sorted(escaped.columns) == ["a", "b"]
+    rows.insert(1, task_row(0, lambda: numbers(0, 5)))
+    for parts in (rows, rows[::-1]):
+        [failed] = outcome(parts, lambda total: total)
+        assert (failed.shard, repr(failed.problem)) == (3, "TableError('shard 3')")
 
 
 def test_an_error_of_finish_is_raised():
     rows = [task_row(0, lambda: numbers(0, 5))]
-    [(number, problem)] = outcome(rows, lambda total: raising(TableError("why"))())
-    assert (number, type(problem), str(problem)) == (0, TableError, "why")
+    [failed] = outcome(rows, lambda total: raising(TableError("why"))())
+    assert repr(failed.problem) == "TableError('why')"
 
 
 @pytest.mark.parametrize(
@@ -114,30 +101,6 @@ def test_an_error_message_of_spark_in_one_line(message, python, shown):
     line = _one_line(message, python=python)
     assert line.startswith(shown)
     assert "\n" not in line
-
-
-def test_lanes_of_two_eight_and_sixteen_bits():
-    layout = {
-        "t": Lane(0, 62, 2, True),
-        "b": Lane(1, 8, 8),
-        "s": Lane(2, 48, 16),
-        "u": Lane(0, 4, 2, True),
-    }
-    words = {
-        "w0": np.array([3 << 62 | 2 << 4, 2 << 62 | 3 << 4, 0], np.uint64).view(np.int64),
-        "w1": np.array([2 << 8, 255 << 8, 0], np.int64),
-        "w2": np.array([2 << 48, 65535 << 48, 0], np.uint64).view(np.int64),
-    }
-    whole = pa.table(words)
-    batches = [*whole.slice(0, 1).to_batches(), *whole.slice(1).to_batches()]
-    assert unpack(batches, layout, ["s", "t", "u", "b"]).to_pydict() == {
-        "s": [2 - 2**15, 2**15 - 1, None],
-        "t": [True, False, None],
-        "u": [False, True, None],
-        "b": [2 - 128, 127, None],
-    }
-    with pytest.raises(Escaped, match="b"):
-        unpack(pa.table(words | {"w1": [1 << 8] * 3}).to_batches(), layout, ["t", "b"])
 
 
 def written(path, groups):
@@ -158,15 +121,15 @@ def test_shards_are_cut_at_row_groups(tmp_path):
     ]
     one, _, huge, last = (str(file) for file in files)
     assert plan_shards(files, cores=4) == [
-        ((Piece(one, (0, 1)),), 0),
-        ((Piece(one, (2,)),), 20),
-        ((Piece(huge, (0,)),), 30),
-        ((Piece(last, (0, 1)),), 230),
+        ((one,), ((0, 1),), 0),
+        ((one,), ((2,),), 20),
+        ((huge,), ((0,),), 30),
+        ((last,), ((0, 1),), 230),
     ]
     assert plan_shards(files[:2], cores=1) == [
-        ((Piece(one, (0,)),), 0),
-        ((Piece(one, (1,)),), 10),
-        ((Piece(one, (2,)),), 20),
+        ((one,), ((0,),), 0),
+        ((one,), ((1,),), 10),
+        ((one,), ((2,),), 20),
     ]
     assert plan_shards([files[1]], cores=4) == []
 
@@ -175,20 +138,20 @@ def test_one_shard_may_have_row_groups_of_several_files(tmp_path):
     files = [written(tmp_path / f"{number}.parquet", [10]) for number in range(6)]
     shards = plan_shards(files, cores=1)
     assert [shard.first for shard in shards] == [0, 20, 40]
-    assert [len(shard.pieces) for shard in shards] == [2, 2, 2]
+    assert [len(shard.files) for shard in shards] == [2, 2, 2]
     assert MAX_SHARD == 2**26
 
 
 def test_a_file_that_is_given_twice_is_read_twice(tmp_path):
     file = written(tmp_path / "0.parquet", [10, 10])
     (shard,) = plan_shards([file, file, file], cores=1)[1:2]
-    batches = RowGroupSource(shard, ["a"]).batches(["a"])
+    batches = shard.open().batches(["a"])
     assert (shard.first, sum(batch.num_rows for batch in batches)) == (20, 20)
-    whole = Shard((Piece(str(file), (0, 1)), Piece(str(file), (1,))), 0)
-    assert sum(batch.num_rows for batch in RowGroupSource(whole, ["a"]).batches(["a"])) == 30
+    whole = Shard((str(file), str(file)), ((0, 1), (1,)), 0)
+    assert sum(batch.num_rows for batch in whole.open().batches(["a"])) == 30
 
 
 def test_no_shard_is_larger_than_the_largest(tmp_path, monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.shards.MAX_SHARD", 15)
+    monkeypatch.setattr("seepage.data.spark.jobs.MAX_SHARD", 15)
     files = [written(tmp_path / "0.parquet", [5] * 9)]
-    assert [len(shard.pieces[0].groups) for shard in plan_shards(files, cores=1)] == [3, 3, 3]
+    assert [len(shard.groups[0]) for shard in plan_shards(files, cores=1)] == [3, 3, 3]

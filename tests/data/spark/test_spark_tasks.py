@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.data.domain import Domain
 from seepage.data.spark import tasks as spark_found
-from seepage.data.spark.tasks import find_values, only_binned, partial_domain
+from seepage.data.spark.tasks import Summaries, find_values
 from seepage.data.table import sampling
+from seepage.data.table.column import columns_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sampling import NumberSummary, record_priorities, share_of
 from seepage.data.table.sources import open_frame
@@ -36,12 +36,23 @@ def table(seed, numbers=8):
     )
 
 
-def shards(whole, cuts, options, share=1.0):
+def parts(whole, cuts):
+    """The parts of a table, and the index of the first record of each."""
+    for begin, end in pairwise([0, *sorted(cuts), len(whole)]):
+        yield open_frame(whole.slice(begin, end - begin)), begin
+
+
+def shards(whole, cuts, options):
     """What each part of a table finds, as executors send it."""
-    bounds = [0, *sorted(cuts), len(whole)]
-    for begin, end in pairwise(bounds):
-        part = whole.slice(begin, end - begin)
-        yield pickle.dumps(find_values(open_frame(part), options, begin, share))
+    return [pickle.dumps(find_values(part, options, first)) for part, first in parts(whole, cuts)]
+
+
+def edges(whole, cuts, options, found, order=0):
+    """The bin edges of the columns that need them."""
+    columns = columns_of(whole.column_names, options)
+    binned = [c for c, part in zip(columns, found.columns, strict=True) if part.alphabet is None]
+    sent = [Summaries.of(part, binned, first, 1.0) for part, first in parts(whole, cuts)]
+    return joined(map(pickle.dumps, sent), order).edges(binned).edges
 
 
 def joined(parts, order):
@@ -65,9 +76,7 @@ def joined(parts, order):
 def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, missing):
     whole, options = table(seed), TableOptions(missing=missing)
     found = joined(shards(whole, cuts, options), order)
-    assert partial_domain(found, whole.column_names, options, 1.0).counts == sp.count_pairs(
-        whole, missing=missing
-    )
+    assert found.in_domain({})[1] == sp.count_pairs(whole, missing=missing)
 
 
 @settings(max_examples=40, deadline=None)
@@ -78,59 +87,43 @@ def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, miss
 )
 def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing):
     whole, options = table(1, numbers=90), TableOptions(missing=missing, few=20)
-    parts = list(shards(whole, cuts, options))
-    known = partial_domain(joined(parts, order), whole.column_names, options, 0.25)
-    filled = [found for found in map(pickle.loads, parts) if found.rows]
-    everywhere = all(found.columns[2].needs_edges for found in filled)
-    assert known.counts is None
-    assert known.pending == ({} if everywhere else {whole.column_names[2]: 0.25})
-    if not everywhere:
-        late = only_binned(options, whole.column_names, known.pending)
-        found = joined(shards(whole, cuts, late), order)
-        known.attributes |= partial_domain(found, whole.column_names, late, 1.0).attributes
-    expected = sp.count_pairs(whole, missing=missing, few=20).domain
-    assert known.attributes == {attribute.name: attribute for attribute in expected}
+    found = joined(shards(whole, cuts, options), order)
+    assert [part.alphabet is None for part in found.columns] == [False, False, True, False]
+    domain, counts = found.in_domain(edges(whole, cuts, options, found, order))
+    assert counts is None
+    assert domain == sp.count_pairs(whole, missing=missing, few=20).domain
 
 
 def test_numbers_of_all_shards_together_need_bins():
     whole, options = pa.table({"n": np.arange(60)}), TableOptions(few=50)
     found = joined(shards(whole, [30], options), 0)
-    assert found.columns[0].needs_edges
-    assert found.counts is None
     assert found.columns[0].alphabet is None
+    domain, counts = found.in_domain(edges(whole, [30], options, found))
+    assert (domain, counts) == (sp.count_pairs(whole, few=50).domain, None)
+    given = TableOptions(few=50, bins=[0, 30, 60])
+    domain, counts = joined(shards(whole, [30], given), 0).in_domain({"n": (0.0, 30.0, 60.0)})
+    assert (domain["n"].edges, counts) == ((0, 30, 60), None)
 
 
 @pytest.mark.parametrize("order", range(4))
 def test_too_many_values_raise_as_with_the_local_engine_before_all_are_in_memory(order):
     whole = pa.table({"w": [f"word {number}" for number in range(200)]})
     options = TableOptions(max_values=30)
-    parts = list(shards(whole, range(20, 200, 20), options))
+    found = shards(whole, range(20, 200, 20), options)
     with pytest.raises(TableError) as here:
         sp.count_pairs(whole, max_values=30)
     with pytest.raises(TableError) as there:
-        joined(parts, order)
+        joined(found, order)
     assert str(here.value) == str(there.value)
 
 
 def test_too_many_cells_are_counted_later(monkeypatch):
     whole, options = table(2), TableOptions()
-    parts = list(shards(whole, [50, 100], options))
+    found = shards(whole, [50, 100], options)
     monkeypatch.setattr(spark_found, "MAX_CELLS", 20)
-    found = joined(parts, 0)
+    found = joined(found, 0)
     assert found.counts is None
-    known = partial_domain(found, whole.column_names, options, 1.0)
-    assert known.counts is None
-    assert Domain(known.attributes.values()) == sp.count_pairs(whole).domain
-
-
-def test_no_record_is_left():
-    whole = pa.table({"a": pa.array([None, 1, None]), "b": pa.array([1, None, 2])})
-    options = TableOptions(missing="drop")
-    found = joined(shards(whole, [1], options), 0)
-    with pytest.raises(TableError, match=r"^no record is left: all 3 have a missing value$"):
-        partial_domain(found, whole.column_names, options, 1.0)
-    with pytest.raises(TableError, match=r"^the table has no records$"):
-        partial_domain(joined(shards(whole.slice(0, 0), [], options), 0), ["a", "b"], options, 1.0)
+    assert found.in_domain({}) == (sp.count_pairs(whole).domain, None)
 
 
 @pytest.mark.parametrize("order", range(4))
@@ -139,8 +132,7 @@ def test_a_shard_whose_records_are_all_dropped_changes_nothing(order):
     options = TableOptions(missing="drop")
     found = joined(shards(whole, [2, 4], options), order)
     assert (found.rows, found.kept) == (5, 3)
-    known = partial_domain(found, whole.column_names, options, 1.0)
-    assert known.counts == sp.count_pairs(whole, missing="drop")
+    assert found.in_domain({})[1] == sp.count_pairs(whole, missing="drop")
 
 
 def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monkeypatch):
@@ -177,9 +169,6 @@ def test_numbers_missing_only_before_a_column_needs_bins_have_a_category():
     first, later = pa.array([1, None, 2], pa.int64()), pa.array(np.arange(60))
     whole, options = pa.table({"n": pa.chunked_array([first, later])}), TableOptions()
     found = joined(shards(whole, [], options), 0)
-    known = partial_domain(found, ["n"], options, 1.0)
-    assert known.pending == {"n": 1.0}
-    late = only_binned(options, ["n"], known.pending)
-    known = partial_domain(joined(shards(whole, [], late), 0), ["n"], late, 1.0)
-    assert known.attributes["n"] == sp.count_pairs(whole).domain["n"]
-    assert known.attributes["n"].values[-1] == "(missing)"
+    domain, _ = found.in_domain(edges(whole, [], options, found))
+    assert domain == sp.count_pairs(whole).domain
+    assert domain["n"].values[-1] == "(missing)"

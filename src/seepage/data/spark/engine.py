@@ -1,12 +1,11 @@
 """Spark sessions, and counting, gathering or sampling the records of a table with Spark.
 
 Parquet files on storage that all executors can read are read by the executors' Python directly, row
-group by row group.  A Spark DataFrame goes through `mapInArrow`, integers and booleans packed into
-64-bit words.
+group by row group.  A Spark DataFrame goes through `mapInArrow`, whatever it is computed from.
 
-One job finds the values of all columns, the bin edges of those that need bins, and, if no column
-needs bins, the counts as well.  Otherwise a second job counts.  The results of tasks are merged on
-executors, in groups and then all of them; the driver receives the domain and the counts.
+One job finds the values of all columns and, if no column needs bins, the counts as well.  Otherwise
+a second job finds bin edges, and a third one counts.  The results of tasks are merged on executors,
+in groups and then all of them; the driver receives the domain and the counts.
 """
 
 import os
@@ -25,23 +24,26 @@ from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.spark.jobs import (
     MAX_BYTES,
     Input,
+    column_id,
+    plan_shards,
     run,
     spark_errors,
     translated_errors,
     without_pandas_warning,
 )
-from seepage.data.spark.shards import parquet_files_of, plan_lanes, plan_shards
 from seepage.data.spark.tasks import (
-    PartialDomain,
+    AnyEdges,
+    FoundEdges,
+    FoundTable,
     ShardCoding,
     ShardResult,
+    Summaries,
     accumulate_shard,
     find_values,
-    only_binned,
-    partial_domain,
     plan_coding,
     without_bins,
 )
+from seepage.data.table.column import Column, columns_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import IndexedRecords, first_records
 from seepage.data.table.sampling import share_of
@@ -56,13 +58,13 @@ if TYPE_CHECKING:
 MAX_CELLS = MAX_BYTES // 8 - 2**17
 """Maximum number of pair cells, whose counts Spark passes in one value."""
 
+MAX_RECORD_BYTES = 2**29 - 2**17
+"""Maximum size of the distinct records, which one task sends to the driver."""
+
 _SESSION_LOCK = threading.Lock()
 
 _OUR_SESSIONS: list["SparkSession"] = []
 """The session started here, once for each block that uses it."""
-
-MAX_RECORD_BYTES = 2**29 - 2**17
-"""Maximum size of the distinct records, which one task sends to the driver."""
 
 
 @contextmanager
@@ -159,34 +161,37 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     with more than 262,144 fractional numbers depend on a random sample, and the rank of a quantile
     is off by about 0.1% of the records (one standard deviation).
 
-    A DataFrame that only reads Parquet files on a mounted file system is counted from the files.
-    Any other is computed once if no column needs bins.  It is computed once more for each of these:
-    to count in bins; for numbers beyond 16 bits; for columns that need bins in all partitions
-    together only; and for columns whose numbers have no bins after all.  Cache an expensive one.
+    A DataFrame is computed once if no column needs bins.  Otherwise the columns that need them are
+    computed once more, or twice if many of their numbers are missing, and all columns once more to
+    count.  If the numbers of a column have no bins after all, it starts again.  Cache an expensive
+    one.
     """
-    with spark_input(data, options) as table:
+    with spark_input(data) as table:
         domain, counts = _find_domain(table, options, count=options.person is None)
         return _count_in_domain(table, options, domain) if counts is None else counts
 
 
 @contextmanager
-def spark_input(data: Any, options: TableOptions) -> Iterator[Input]:
-    """Yield the input of Spark's jobs, in a session that lasts as long as the block."""
+def spark_input(data: Any) -> Iterator[Input]:
+    """Yield the input of Spark's jobs, in a session that lasts as long as the block.
+
+    A DataFrame is never replaced by the files that it reads: no public interface of Spark tells
+    whether it also filters or changes their records.
+    """
     if is_spark_frame(data):
         with translated_errors():
-            names = data.columns
-        chosen = [choice.source for choice in options.choose(names)]
-        to_read = chosen if options.person is None else [*chosen, options.person]
-        files = parquet_files_of(data, to_read)
-        if files:
-            yield _input_of_files(data.sparkSession, files, names)
-        else:
-            layout = plan_lanes(data, chosen)
-            yield Input(data.sparkSession, tuple(names), frame=data, layout=layout)
+            names = tuple(data.columns)
+            frame = data.toDF(*(column_id(index) for index in range(len(names))))
+        yield Input(data.sparkSession, names, frame=frame)
         return
-    paths = _parquet_files(data)
+    files = _parquet_files(data)
     with spark_session() as session:
-        yield _input_of_files(session, paths)
+        source = ColumnarSource(PARQUET, files)
+        rows, cores = source.rows_total, _cores(session)
+        if not rows:
+            raise TableError("the table has no records")
+        shards = plan_shards(files, cores)
+        yield Input(session, source.names, shards, rows, rows // cores)
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:
@@ -205,19 +210,6 @@ def _parquet_files(data: Any) -> Sequence[Path]:
     return files
 
 
-def _input_of_files(
-    session: "SparkSession", files: Sequence[Path], names: Sequence[str] | None = None
-) -> Input:
-    """Return the input of Parquet files, with all columns or those named."""
-    source = ColumnarSource(PARQUET, files)
-    if not source.rows_total:
-        raise TableError("the table has no records")
-    cores = _cores(session)
-    shards = plan_shards(files, cores)
-    rows = source.rows_total
-    return Input(session, tuple(names or source.names), tuple(shards), rows, rows // cores)
-
-
 def _cores(session: "SparkSession") -> int:
     """Return the number of tasks that run in parallel."""
     context = getattr(session, "sparkContext", None)
@@ -233,31 +225,42 @@ def _find_domain(
     """Return the domain of a table, and its counts if the same job could count; else None."""
     if options.domain is not None:
         return options.domain, None
-    known = _find_values(table, options, share_of(table.rows), count=count)
-    attributes, counts = known.attributes, known.counts
-    while known.pending and not known.without_bins:
-        late = only_binned(options, table.names, known.pending)
-        known = _find_values(table, late, max(known.pending.values()), count=False)
-        attributes |= known.attributes
-    if known.without_bins:
-        return _find_domain(table, without_bins(options, known.without_bins), count=count)
-    names = [choice.name for choice in options.choose(table.names)]
-    return Domain(attributes[name] for name in names), counts
-
-
-def _find_values(
-    table: Input, options: TableOptions, share: float, *, count: bool
-) -> PartialDomain:
-    """Return what one job finds: values, bin edges and counts."""
-    names, expected = table.names, table.rows_per_core
-    known: PartialDomain = run(
+    columns = columns_of(table.names, options)
+    expected = table.rows_per_core
+    found: FoundTable = run(
         table,
-        lambda source, first: find_values(
-            source, options, first, share, count=count, expected=expected
-        ),
-        lambda found: partial_domain(found, names, options, share),
+        columns,
+        lambda source, first: find_values(source, options, first, count=count, expected=expected),
     )
-    return known
+    check_records(found.rows, found.kept)
+    binned = [c for c, part in zip(columns, found.columns, strict=True) if part.alphabet is None]
+    edges = _find_edges(table, binned)
+    without = [name for name, known in edges.items() if not known]
+    if without:
+        return _find_domain(table, without_bins(options, without), count=count)
+    return found.in_domain(edges)
+
+
+def _find_edges(table: Input, columns: Sequence[Column]) -> dict[str, AnyEdges]:
+    """Return the bin edges of columns by name, empty if their numbers have no bins."""
+    edges = {column.name: column.given_edges for column in columns if column.given_edges}
+    share = share_of(table.rows)
+    while pending := [column for column in columns if column.name not in edges]:
+        found = _summarise(table, pending, share)
+        edges |= found.edges
+        share = found.wider_share
+    return edges
+
+
+def _summarise(table: Input, columns: Sequence[Column], share: float) -> FoundEdges:
+    """Return the bin edges of those columns whose numbers are known well enough."""
+    found: FoundEdges = run(
+        table,
+        columns,
+        lambda source, first: Summaries.of(source, columns, first, share),
+        lambda merged: merged.edges(columns),
+    )
+    return found
 
 
 def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> PairCounts:
@@ -281,6 +284,7 @@ def _accumulate(
     choice = _one_per_person(table, options, coding)
     result: ShardResult = run(
         table,
+        coding.columns,
         lambda source, first: accumulate_shard(source, coding, first, new_accumulator(), choice),
     )
     check_records(result.rows, result.kept)
@@ -301,18 +305,19 @@ def _one_per_person(
     if table.frame is None:
         indices = run(
             table,
+            coding.columns,
             lambda source, first: first_records(source, *coding, first, person),
             lambda merged: merged.indices,
         )
         return IndexedRecords(indices)
     with translated_errors():
-        column = table.frame[f"`{person}`"]
-        if table.frame.where(column.isNull()).limit(1).count():
+        column = column_id(table.names.index(person))
+        if table.frame.where(f"{column} IS NULL").limit(1).count():
             raise TableError(
                 f"column {person!r} is missing in some record, and person must be known in every "
                 "record; leave such records out"
             )
-        table.frame = table.frame.dropDuplicates([person])
+        table.frame = table.frame.dropDuplicates([column])
     return None
 
 
@@ -332,10 +337,10 @@ def gather_with_spark(
 
     Notes
     -----
-    One job finds the domain, unless it is given, and one gathers.
+    One or two jobs find the domain, unless it is given, and one gathers.
     """
     if new_gathering is DistinctRecords:
         new_gathering = partial(DistinctRecords, MAX_RECORD_BYTES)
-    with spark_input(data, options) as table:
+    with spark_input(data) as table:
         domain, _ = _find_domain(table, options, count=False)
         return domain, _accumulate(table, options, domain, new_gathering)

@@ -1,4 +1,8 @@
-"""Spark jobs over the shards of a table: one task per shard, whose results are merged."""
+"""Spark jobs over a table: one task per shard, whose results are merged on executors.
+
+A shard is some row groups of Parquet files, which the executors' Python reads directly, or a
+partition of a DataFrame, which Spark passes on by `mapInArrow`.
+"""
 
 import pickle
 import re
@@ -8,20 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
+from pyarrow.parquet import ParquetFile
 
-from seepage.data.spark.shards import (
-    Escaped,
-    LaneLayout,
-    PartitionSource,
-    RowGroupSource,
-    Shard,
-    pack_frame,
-    plan_lanes,
-)
-from seepage.data.table.sources import Source
+from seepage.data.table.column import Column
+from seepage.data.table.sources import PARQUET, ColumnarSource, Source
 from seepage.errors import SeepageError, TableError
 
 if TYPE_CHECKING:
@@ -32,11 +30,19 @@ SCHEMA = "shard bigint, content binary"
 MAX_BYTES = 2**29
 """Maximum size of one value passed between tasks; at twice this a Java virtual machine hung."""
 
-METHOD_LIMIT = "spark.sql.codegen.hugeMethodLimit"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 PARTITION_STRIDE = 2**40
 """Records of a DataFrame have no order: those of partition p are indexed from p 2^40 on."""
+
+BLOCK_ROWS = 2**17
+"""Rows of a DataFrame that are coded and counted at once; Spark's own batches are smaller."""
+
+MAX_SHARD = 2**26
+"""Maximum number of records of a task, unless one row group has more: ten seconds of one core."""
+
+TASKS_PER_CORE = 3
+"""Tasks per core, to balance the load."""
 
 TREE_FROM = 64
 """Minimum number of shards whose results are merged in groups first."""
@@ -59,6 +65,91 @@ Finish: TypeAlias = Callable[[Any], Any]
 """Function of the merged results, run on the executor that merged them."""
 
 
+class Shard(NamedTuple):
+    """Some row groups of Parquet files, and the index in the table of their first record."""
+
+    files: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+    first: int
+
+    def open(self) -> Source:
+        """Return the source of its records."""
+        return ColumnarSource(PARQUET, [Path(file) for file in self.files], groups=self.groups)
+
+
+def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
+    """Split Parquet files at row groups into shards of about equally many records."""
+    counted = [_records_of_groups(file) for file in files]
+    size = min(max(1, -(-sum(map(sum, counted)) // (cores * TASKS_PER_CORE))), MAX_SHARD)
+    shards: list[Shard] = []
+    groups: dict[int, list[int]] = {}
+    first = before = 0
+
+    def cut() -> None:
+        names = tuple(str(files[number].absolute()) for number in groups)
+        shards.append(Shard(names, tuple(map(tuple, groups.values())), first))
+
+    for number, sizes in enumerate(counted):
+        for group, records in enumerate(sizes):
+            if before > first and before - first + records / 2 > size:
+                cut()
+                groups, first = {}, before
+            groups.setdefault(number, []).append(group)
+            before += records
+    if groups:
+        cut()
+    return shards
+
+
+def _records_of_groups(file: Path) -> list[int]:
+    with ParquetFile(file) as parquet:
+        metadata = parquet.metadata
+        return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+
+
+class PartitionSource:
+    """The records of one partition of a DataFrame, which can be read once only.
+
+    Parameters
+    ----------
+    received
+        Spark's batches, whose columns are named by `column_id`.
+    names
+        All columns of the DataFrame.
+    """
+
+    fields = False
+    rows_total: int | None = None
+
+    def __init__(self, received: Iterator[pa.RecordBatch], names: Sequence[str]) -> None:
+        self._received = received
+        self.names = tuple(names)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Return all batches, joined into blocks of at least `BLOCK_ROWS` rows."""
+        buffer: list[pa.RecordBatch] = []
+        rows = 0
+        for batch in self._received:
+            buffer.append(batch)
+            rows += batch.num_rows
+            if rows >= BLOCK_ROWS:
+                yield self._joined(buffer, columns)
+                buffer, rows = [], 0
+        if rows:
+            yield self._joined(buffer, columns)
+
+    def _joined(self, buffer: list[pa.RecordBatch], columns: Sequence[str]) -> pa.RecordBatch:
+        (whole,) = pa.Table.from_batches(buffer).combine_chunks().to_batches()
+        return pa.RecordBatch.from_pydict(
+            {name: whole.column(column_id(self.names.index(name))) for name in columns}
+        )
+
+
+def column_id(index: int) -> str:
+    """Return the name of a column in `Input.frame`: Spark does not distinguish `A` from `a`."""
+    return f"c{index}"
+
+
 @dataclass
 class Input:
     """The input of Spark's jobs: Parquet files that executors read, or a DataFrame.
@@ -73,33 +164,25 @@ class Input:
         The shards of the files; empty for a DataFrame.
     rows, rows_per_core
         Number of records, None if unknown; and number that each core counts, 0 if unknown.
-    frame, layout
-        The DataFrame, and the packing of its columns into words.
+    frame
+        The DataFrame, with columns named by `column_id`; None for files.
     """
 
     session: "SparkSession"
     names: tuple[str, ...]
-    shards: tuple[Shard, ...] = ()
+    shards: Sequence[Shard] = ()
     rows: int | None = None
     rows_per_core: int = 0
     frame: "DataFrame | None" = None
-    layout: LaneLayout | None = None
 
-    def unpack(self, columns: Sequence[str]) -> None:
-        """Exclude further columns of the DataFrame from packing."""
-        assert self.frame is not None
-        assert self.layout is not None
-        plain = [name for name, lane in self.layout.items() if isinstance(lane, str)]
-        self.layout = plan_lanes(self.frame, list(self.layout), [*plain, *columns])
-
-    def map(self, work: TaskWork) -> "DataFrame":
+    def map(self, work: TaskWork, columns: Sequence[Column]) -> "DataFrame":
         """Return a DataFrame with one row per task: the shard's number and its pickled result."""
-        if self.frame is not None and self.layout is not None:
-            task = _partition_task(work, self.names, self.layout)
-            return _mapped(pack_frame(self.frame, self.layout), task)
-        count = len(self.shards)
-        numbers = self.session.range(0, count, 1, count)
-        return _mapped(numbers, _shard_task(work, self.shards, self.names))
+        if self.frame is None:
+            count = len(self.shards)
+            return _mapped(self.session.range(0, count, 1, count), _shard_task(work, self.shards))
+        indices = [self.names.index(column.source) for column in columns]
+        selected = self.frame.select(*map(column_id, indices))
+        return _mapped(selected, _partition_task(work, self.names))
 
 
 def _mapped(frame: "DataFrame", task: Callable[..., Any]) -> "DataFrame":
@@ -115,40 +198,47 @@ def without_pandas_warning() -> Iterator[None]:
         yield
 
 
-def _shard_task(
-    work: TaskWork, shards: Sequence[Shard], names: Sequence[str]
-) -> Callable[..., Any]:
+def _shard_task(work: TaskWork, shards: Sequence[Shard]) -> Callable[..., Any]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield task_row(number, partial(_read_and_work, work, shards[number], names))
+                yield task_row(number, partial(_read_and_work, work, shards[number]))
 
     return task
 
 
-def _read_and_work(work: TaskWork, shard: Shard, names: Sequence[str]) -> Any:
-    return work(RowGroupSource(shard, names), shard.first)
+def _read_and_work(work: TaskWork, shard: Shard) -> Mergeable:
+    return work(shard.open(), shard.first)
 
 
-def _partition_task(work: TaskWork, names: Sequence[str], layout: LaneLayout) -> Callable[..., Any]:
+def _partition_task(work: TaskWork, names: Sequence[str]) -> Callable[..., Any]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         number = 0 if context is None else context.partitionId()
-        source = PartitionSource(batches, names, layout)
+        source = PartitionSource(batches, names)
         yield task_row(number, lambda: _naming_partition(work, source, number))
 
     return task
 
 
-def _naming_partition(work: TaskWork, source: PartitionSource, number: int) -> Mergeable:
+def _naming_partition(work: TaskWork, source: Source, number: int) -> Mergeable:
     """Run the work; errors name the partition, since records of a DataFrame have no order."""
     try:
         return work(source, number * PARTITION_STRIDE)
     except SeepageError as problem:
-        text = re.sub(r"^record [0-9,]+:", f"a record of partition {number}:", str(problem))
-        raise type(problem)(text) from None
+        record, colon, rest = str(problem).partition(":")
+        if not record.startswith("record "):
+            raise
+        raise type(problem)(f"a record of partition {number}{colon}{rest}") from None
+
+
+class Failed(NamedTuple):
+    """The result of a shard whose work raised an error of the input."""
+
+    shard: int
+    problem: SeepageError
 
 
 def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
@@ -164,50 +254,43 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
                 f"{MAX_BYTES / 1e9:.2g} GB that Spark can pass on; choose fewer columns or coarser "
                 "bins, take a sample (sample=...), or count without Spark"
             )
-    except (SeepageError, Escaped) as problem:
-        content = pickle.dumps(problem)
-    return pa.RecordBatch.from_arrays(
-        [pa.array([number], pa.int64()), pa.array([content], pa.binary())],
-        names=["shard", "content"],
-    )
+    except SeepageError as problem:
+        content = pickle.dumps(Failed(number, problem))
+    return pa.RecordBatch.from_pydict({"shard": [number], "content": [content]})
 
 
-def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:
+def run(
+    table: Input, columns: Sequence[Column], work: TaskWork, finish: Finish | None = None
+) -> Any:
     """Return the merged and finished results of all tasks; raise the error of a task.
 
     Parameters
     ----------
     table
         The table.
+    columns
+        The columns that the work reads.
     work
         The work of each task on its shard.
     finish
         Applied to the merged results on one executor; only its result is sent to the driver.
     """
-    result = _run_once(table, work, finish)
-    while isinstance(result, Escaped):
-        table.unpack(result.columns)
-        result = _run_once(table, work, finish)
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-def _run_once(table: Input, work: TaskWork, finish: Finish | None) -> Any:
-    """Return the result of one job, or the exception of a task."""
-    results = table.map(work)
+    results = table.map(work, columns)
     groups = _groups(table)
     if groups > 1:
         results = _mapped(results.repartition(groups, "shard"), _merge_task(None))
     results = _mapped(results.repartition(1), _merge_task(finish))
-    with _small_methods(table.session), translated_errors():
+    with translated_errors():
         rows = results.collect()
         if not rows:
             # A JVM that died in between also gives no rows; then this raises.
             table.session.range(1).count()
     if not rows:
         raise TableError("the table has no records")
-    return pickle.loads(bytes(rows[0]["content"]))
+    result = pickle.loads(bytes(rows[0]["content"]))
+    if isinstance(result, Failed):
+        raise result.problem
+    return result
 
 
 def _groups(table: Input) -> int:
@@ -218,61 +301,27 @@ def _groups(table: Input) -> int:
     return round(shards**0.5) if shards >= TREE_FROM else 0
 
 
-@contextmanager
-def _small_methods(session: "SparkSession") -> Iterator[None]:
-    """Keep Spark from fusing the packing of many columns into one method above 8,000 bytes.
-
-    The JVM does not compile such methods and interprets them, fifty times slower.
-    """
-    before = session.conf.get(METHOD_LIMIT, None)
-    session.conf.set(METHOD_LIMIT, "8000")
-    try:
-        yield
-    finally:
-        if before is None:
-            session.conf.unset(METHOD_LIMIT)
-        else:
-            session.conf.set(METHOD_LIMIT, before)
-
-
 def _merge_task(finish: Finish | None) -> Callable[..., Any]:
     """Return the task that merges results one by one, with at most two in memory."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        errors: dict[int, Exception] = {}
-        merged: list[int] = []
-
-        def merge_all() -> Any:
-            total: Any = None
-            for batch in batches:
-                for number, content in zip(*batch.columns, strict=True):
-                    merged.append(number.as_py())
-                    result = pickle.loads(content.as_py())
-                    if isinstance(result, Exception):
-                        errors[merged[-1]] = result
-                    elif total is None:
-                        total = result
-                    else:
-                        total.merge(result)
-            return total if finish is None or errors or total is None else finish(total)
-
-        row = task_row(0, merge_all)
-        if errors:
-            row = task_row(min(errors), lambda: _error_to_raise(errors))
-        if merged:
-            yield row
+        results = (pickle.loads(part.as_py()) for batch in batches for part in batch["content"])
+        first = next(results, None)
+        if first is not None:
+            yield task_row(0, lambda: _merged(first, results, finish))
 
     return task
 
 
-def _error_to_raise(errors: dict[int, Exception]) -> Exception:
-    """Return the first error by shard number; if all are `Escaped`, one with all columns."""
-    escaped: dict[str, None] = {}
-    for _, problem in sorted(errors.items()):
-        if not isinstance(problem, Escaped):
-            return problem
-        escaped |= dict.fromkeys(problem.columns)
-    return Escaped(list(escaped))
+def _merged(total: Any, results: Iterator[Any], finish: Finish | None) -> Any:
+    """Return all results merged and finished; if some failed, the first of these by its shard."""
+    for result in results:
+        failed = [part for part in (total, result) if isinstance(part, Failed)]
+        if failed:
+            total = min(failed, key=lambda part: part.shard)
+        else:
+            total.merge(result)
+    return total if finish is None or isinstance(total, Failed) else finish(total)
 
 
 def spark_errors() -> tuple[type[Exception], ...]:

@@ -1,30 +1,34 @@
 """The work of Spark's tasks on shards of a table, and the merging of its results, on executors.
 
-Before the domain is known, a task finds the values of its shard, summarises numbers for bins, and
-counts if no column needs bins and the tables are small; `partial_domain` derives the domain from
-the results of all shards.  Then tasks code their records in it, and count or gather them.
+Before the domain is known, tasks find the values of their shards, and count if no column needs bins
+and the tables are small; for columns that need bins they summarise the numbers.  Then tasks code
+their records in the domain, and count or gather them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from seepage._numerics import Booleans
 from seepage.data.counting.count import PairAccumulator
 from seepage.data.counting.distinct import Gathering
-from seepage.data.domain import Attribute, Domain
+from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.recoding import merge_pairs, widened
 from seepage.data.table.bins import Edges, binned_attribute
+from seepage.data.table.coders import unpacked
 from seepage.data.table.column import Column, columns_of
 from seepage.data.table.labels import FoundAlphabet, ManyNumbers
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.persons import RecordChoice
-from seepage.data.table.sampling import NumberSummary
-from seepage.data.table.scan import TableScan, check_records
+from seepage.data.table.sampling import NumberSummary, record_priorities
+from seepage.data.table.scan import TableScan
 from seepage.data.table.sources import Source
+
+AnyEdges: TypeAlias = tuple[float, ...]
+"""Bin edges; empty for none."""
 
 MAX_CELLS = 2**20
 """Maximum number of pair cells that tasks count while they find values: 8 MB."""
@@ -41,42 +45,33 @@ class FoundColumn:
 
     Parameters
     ----------
+    name
+        The name of the attribute.
     missing
-        Whether some values are missing.
-    needs_edges
-        Whether it must be binned and the edges are not known.
-    summary
-        Summary of the numbers of a column that needs edges; None otherwise, or if it does not
-        cover all shards.
+        Whether it has a category for missing values.
     alphabet, seen
-        The values of a categorical column, and the mask of codes in records that are not dropped;
-        None for all.
+        The values, and the mask of codes in records that are not dropped (None for all); None for
+        a column with bins.
     """
 
+    name: str
     missing: bool = False
-    needs_edges: bool = False
-    summary: NumberSummary | None = None
     alphabet: FoundAlphabet | None = None
     seen: Booleans | None = None
 
     def merge(self, other: "FoundColumn") -> None:
         """Add the values of other shards; more than `max_values` raise a TableError."""
         self.missing |= other.missing
-        if self.summary is not None and other.summary is not None:
-            self.summary.merge(other.summary)
-        else:
-            self.summary = None
-        self.needs_edges |= other.needs_edges
-        if self.alphabet is not None and other.alphabet is not None and not self.needs_edges:
-            try:
-                codes = self.alphabet.merge(other.alphabet)
-                if self.seen is not None and other.seen is not None:
-                    self.seen = np.pad(self.seen, (0, self.alphabet.size - len(self.seen)))
-                    self.seen[codes] |= other.seen
-            except ManyNumbers:
-                self.needs_edges = True
-        if self.needs_edges:
+        try:
+            if self.alphabet is None or other.alphabet is None:
+                raise ManyNumbers
+            codes = self.alphabet.merge(other.alphabet)
+        except ManyNumbers:
             self.alphabet = self.seen = None
+            return
+        if self.seen is not None and other.seen is not None:
+            self.seen = np.pad(self.seen, (0, self.alphabet.size - len(self.seen)))
+            self.seen[codes] |= other.seen
 
 
 @dataclass
@@ -100,48 +95,83 @@ class FoundTable:
     counts: PairCounts | None = None
 
     def merge(self, other: "FoundTable") -> None:
-        """Add the values of other shards, in any order, and their counts.
-
-        There are no counts if they would have too many pair cells, or if a column needs bins.
-        """
-        if not other.rows:
-            return
+        """Add the values of other shards, in any order, and their counts unless too many cells."""
         if not self.rows:
             self.__dict__.update(other.__dict__)
+            return
+        if not other.rows:
             return
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             mine.merge(theirs)
         counts = [part.counts for part in (self, other) if part.kept]
         known = [part for part in counts if part is not None]
+        merged = merge_pairs(known) if known and len(known) == len(counts) else None
+        small = merged is not None and not too_many_cells(merged.domain.sizes)
+        self.counts = merged if small else None
         self.rows += other.rows
         self.kept += other.kept
-        self.counts = None
-        needs_edges = any(column.needs_edges for column in self.columns)
-        if known and len(known) == len(counts) and not needs_edges:
-            merged = merge_pairs(known)
-            self.counts = None if too_many_cells(merged.domain.sizes) else merged
+
+    def in_domain(self, edges: Mapping[str, AnyEdges]) -> tuple[Domain, PairCounts | None]:
+        """Return the domain of all shards, and the counts unless a column had no bins in them.
+
+        `edges` are the bin edges of the columns with bins.
+        """
+        domain = Domain(
+            binned_attribute(part.name, edges[part.name], missing=part.missing)
+            if part.alphabet is None
+            else part.alphabet.attribute(part.seen)[0]
+            for part in self.columns
+        )
+        if self.counts is None or any(a.edges != self.counts.domain[a.name].edges for a in domain):
+            return domain, None
+        return domain, widened(self.counts, domain)
+
+
+class FoundEdges(NamedTuple):
+    """The bin edges found, by column, and the share of priorities to sample for the others."""
+
+    edges: dict[str, AnyEdges]
+    wider_share: float
 
 
 @dataclass
-class PartialDomain:
-    """The attributes that follow from the values of all shards, and the columns still open.
+class Summaries:
+    """The numbers of some columns in some shards, summarised for bin edges."""
 
-    Parameters
-    ----------
-    attributes
-        The attribute of each known column, by its name in the domain.
-    pending
-        For each column whose bin edges are unknown, the share of priorities to sample for them.
-    without_bins
-        The columns whose numbers have no bins after all: their categories must be found again.
-    counts
-        The counts; None if the records must be counted again, in the domain.
-    """
+    parts: list[NumberSummary]
 
-    attributes: dict[str, Attribute] = field(default_factory=dict)
-    pending: dict[str, float] = field(default_factory=dict)
-    without_bins: list[str] = field(default_factory=list)
-    counts: PairCounts | None = None
+    @classmethod
+    def of(cls, source: Source, columns: Sequence[Column], first: int, share: float) -> "Summaries":
+        """Return those of a shard.
+
+        Parameters
+        ----------
+        source, first
+            The shard's records, and the index in the table of the first of them.
+        columns
+            The columns.
+        share
+            The share of priorities whose records are sampled.
+        """
+        parts = [NumberSummary(share) for _ in columns]
+        for batch in source.batches([column.source for column in columns]):
+            priorities = record_priorities(first, batch.num_rows)
+            for column, part in zip(columns, parts, strict=True):
+                column.collect(unpacked(batch.column(column.source)), priorities, part)
+            first += batch.num_rows
+        return cls(parts)
+
+    def merge(self, other: "Summaries") -> None:
+        """Add the numbers of other shards."""
+        for mine, theirs in zip(self.parts, other.parts, strict=True):
+            mine.merge(theirs)
+
+    def edges(self, columns: Sequence[Column]) -> FoundEdges:
+        """Return the edges of the columns whose sample is complete."""
+        pairs = list(zip(columns, self.parts, strict=True))
+        edges = {column.name: column.edges_of(part) for column, part in pairs if part.complete}
+        shares = [part.wider_share for part in self.parts if not part.complete]
+        return FoundEdges(edges, max(shares, default=1.0))
 
 
 def without_bins(options: TableOptions, names: Sequence[str]) -> TableOptions:
@@ -150,54 +180,8 @@ def without_bins(options: TableOptions, names: Sequence[str]) -> TableOptions:
     return replace(options, bins={**given, **dict.fromkeys(names, "none")})
 
 
-def only_binned(options: TableOptions, names: Sequence[str], binned: Iterable[str]) -> TableOptions:
-    """Return the options of a table with these `names` for some columns alone, all binned."""
-    sources = {choice.name: choice.source for choice in options.choose(names)}
-    bins: Any = {name: options.rule(name) for name in binned}
-    return replace(options, columns=[sources[name] for name in bins], drop=(), bins=bins)
-
-
-def partial_domain(
-    found: FoundTable, names: Sequence[str], options: TableOptions, share: float
-) -> PartialDomain:
-    """Return the attributes that follow from the values found in all shards.
-
-    `names` are all columns of the table, `share` the share of priorities to sample for the bin
-    edges of columns that were not summarised: those that exceed `few` numbers after the first
-    batch, or in all shards together only.
-    """
-    columns = columns_of(names, options)
-    check_records(found.rows, found.kept)
-    known = PartialDomain()
-    for column, part in zip(columns, found.columns, strict=True):
-        if part.alphabet is not None:
-            known.attributes[column.name] = part.alphabet.attribute(part.seen)[0]
-            continue
-        edges = column.given_edges
-        if not edges:
-            if part.summary is None or not part.summary.complete:
-                wider = share if part.summary is None else part.summary.wider_share
-                known.pending[column.name] = wider
-                continue
-            edges = column.edges_of(part.summary)
-        if edges:
-            missing = part.missing and not options.dropping
-            known.attributes[column.name] = binned_attribute(column.name, edges, missing=missing)
-        else:
-            known.without_bins.append(column.name)
-    if found.counts is not None:
-        known.counts = widened(found.counts, Domain(known.attributes.values()))
-    return known
-
-
 def find_values(
-    source: Source,
-    options: TableOptions,
-    first: int,
-    share: float,
-    *,
-    count: bool = True,
-    expected: int = 0,
+    source: Source, options: TableOptions, first: int, *, count: bool = True, expected: int = 0
 ) -> FoundTable:
     """Return the values of each column of a shard, and its counts if no column needs bins.
 
@@ -206,39 +190,42 @@ def find_values(
     source, options, first
         The shard's records, the table options (without a domain), and the index in the table of
         the first record.
-    share
-        The share of priorities whose records are sampled for bin edges.
     count, expected
         Whether to count pairs, and the number of records that each core will count, 0 if unknown.
     """
     columns = columns_of(source.names, options)
     scan = TableScan(source, columns, options, first)
     counts = PairAccumulator(len(columns), expected) if count else None
-    for batch in scan.find(share):
+    for batch in scan.find():
         if counts is None or batch is None or too_many_cells(batch.sizes):
             counts = None
         elif len(batch.codes[0]):
             counts.add(batch.codes, batch.sizes)
     kept = scan.rows_read - scan.rows_dropped
-    parts = [_found_column(scan, index) for index in range(len(columns))]
+    parts = (
+        [_found_column(scan, index, dropping=options.dropping) for index in range(len(columns))]
+        if scan.rows_read
+        else []
+    )
     counted = counts.counts(*scan.finish()) if counts is not None and kept else None
     return FoundTable(parts, scan.rows_read, kept, counted)
 
 
-def _found_column(scan: TableScan, index: int) -> FoundColumn:
+def _found_column(scan: TableScan, index: int, *, dropping: bool) -> FoundColumn:
     """Return the values of one column of a shard."""
-    if not scan.rows_read:
-        return FoundColumn()
     column = scan.columns[index]
     missing = column.alphabet.missing is not None or index in scan.with_missing
-    if column.needs_edges:
-        return FoundColumn(missing, needs_edges=True, summary=scan.summaries.get(index))
-    alphabet = column.alphabet if isinstance(column.alphabet, FoundAlphabet) else None
-    return FoundColumn(missing, alphabet=alphabet, seen=scan.seen(index))
+    missing = missing and not dropping
+    if column.needs_edges or not isinstance(column.alphabet, FoundAlphabet):
+        return FoundColumn(column.name, missing)
+    return FoundColumn(column.name, missing, column.alphabet, scan.seen(index))
 
 
-ShardCoding: TypeAlias = tuple[list[Column], TableOptions]
-"""The columns to code, and the table options with the domain."""
+class ShardCoding(NamedTuple):
+    """The columns to code, and the table options with the domain."""
+
+    columns: list[Column]
+    options: TableOptions
 
 
 def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> ShardCoding:
@@ -249,7 +236,7 @@ def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> 
         if options.domain is None and isinstance(options.rule(column.name), Edges):
             # A number outside the user's edges: the message names the edges, not a domain.
             column.given = None if column.edges else column.given
-    return columns, inside
+    return ShardCoding(columns, inside)
 
 
 @dataclass

@@ -140,18 +140,15 @@ class Column:
             raise TableError(f"column {self.name!r} holds text that is not UTF-8") from None
         return codes.astype(code_type(self.alphabet.size), copy=False)
 
-    def collect(
-        self, array: pa.Array, priorities: Priorities | None, summary: NumberSummary | None
-    ) -> Booleans | None:
-        """Add the numbers of a batch to a summary; return the mask of missing ones, None if none.
+    def missing_numbers(self, array: pa.Array) -> Booleans | None:
+        """Return the mask of the missing numbers of a batch, None if none is."""
+        return numbers_of(array, self.markers)[1]
 
-        `priorities` are those of the records.
-        """
+    def collect(self, array: pa.Array, priorities: Priorities, summary: NumberSummary) -> None:
+        """Add the numbers of a batch to a summary; `priorities` are those of the records."""
         values, missing = numbers_of(array, self.markers)
-        if summary is not None and priorities is not None:
-            present = slice(None) if missing is None else ~missing
-            summary.add(values[present], priorities[present])
-        return missing
+        present = slice(None) if missing is None else ~missing
+        summary.add(values[present], priorities[present])
 
     def edges_of(self, summary: NumberSummary) -> tuple[float, ...]:
         """Return the bin edges by the column's rule; empty if it has no numbers or no bins."""

@@ -11,7 +11,6 @@ from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import TableError
 
 if TYPE_CHECKING:
@@ -80,8 +79,6 @@ class TableScan:
         The number of records, None if unknown before reading (text files).
     rows_read, rows_dropped
         Records read so far, and records among them dropped for a missing value.
-    summaries
-        Summaries of the numbers that `find` read, by column index.
     with_missing
         Indices of the columns without codes in which `find` found missing numbers.
 
@@ -117,7 +114,6 @@ class TableScan:
     def _reset(self) -> None:
         self.rows_read = 0
         self.rows_dropped = 0
-        self.summaries: dict[int, NumberSummary] = {}
         self.with_missing: set[int] = set()
         self._complete = False
         self._seen: list[Booleans] = [np.zeros(0, dtype=np.bool_) for _ in self.columns]
@@ -225,26 +221,14 @@ class TableScan:
 
         find_edges(self._source, [self.columns[index] for index in indices])
 
-    def find(self, share: float) -> Iterator[CodedBatch | None]:
-        """Yield the batches of a shard, None if a column has no codes because it needs bins.
-
-        Parameters
-        ----------
-        share
-            The share of priorities whose records are sampled for bin edges.  Only columns that
-            need bins from the first batch on are summarised.
-        """
+    def find(self) -> Iterator[CodedBatch | None]:
+        """Yield the batches of a shard, None if a column has no codes because it needs bins."""
         self._reset()
         for arrays, codes, first in self._coded():
-            missing: dict[int, Booleans | None] = {}
-            unbinned = _without_codes(codes)
-            is_first = self.rows_read == len(arrays[0])
-            priorities = record_priorities(first, len(arrays[0])) if unbinned else None
-            for index in unbinned:
-                if is_first:
-                    self.summaries[index] = NumberSummary(share)
-                summary = self.summaries.get(index)
-                missing[index] = self.columns[index].collect(arrays[index], priorities, summary)
+            missing = {
+                index: self.columns[index].missing_numbers(arrays[index])
+                for index in _without_codes(codes)
+            }
             self.with_missing |= {index for index, mask in missing.items() if mask is not None}
             batch = self._without_dropped(codes, missing, first)
             yield None if missing else batch
