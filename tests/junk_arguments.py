@@ -112,7 +112,15 @@ def examples() -> dict[str, Any]:
     grr = sp.GRR(2, 1.0)
     found = [
         *(pairs, pairs.domain, pairs.domain["sex"], channel, sp.Records.from_data(people())),
-        *(plan, plan["sex"], analysis, analysis.matrix, analysis.totals, analysis.verdict),
+        *(
+            plan,
+            plan.check(people()),
+            plan["sex"],
+            analysis,
+            analysis.matrix,
+            analysis.totals,
+            analysis.verdict,
+        ),
         sp.experienced_loss(people(), 1.0, mechanism="grr", people=5),
         *(plan.estimate(reports), plan.estimate_pairs(reports)),
         plan.estimate_joint(reports, "sex", "smoker"),

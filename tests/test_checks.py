@@ -116,11 +116,11 @@ PEOPLE = pa.table({"sex": ["F", "M"] * 20, "smoker": [True, False] * 20})
         (lambda **options: sp.design(PEOPLE, 3.0, **options), "limt", "limit"),
         (lambda **options: sp.design(PEOPLE, 3.0, **options), "weight", "weights"),
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "epsilon", ""),
-        (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "buget", "budgets"),
+        (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "lest", "least"),
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "confidense", "confidence"),
         (lambda **options: sp.Records.from_data(PEOPLE, **options), "sampl", "sample"),
         (lambda **options: survey_plan().perturb(PEOPLE, **options), "sed", "seed"),
-        (lambda **options: survey_plan().certify(PEOPLE, **options), "report", "reports"),
+        (lambda **options: survey_plan().check(PEOPLE, **options), "column", "columns"),
     ],
 )
 def test_an_unknown_option_raises_with_a_hint_that_the_function_takes(call, name, hint):

@@ -58,6 +58,7 @@ from seepage.mechanisms import registered as registered
 from seepage.plan import Plan as Plan
 from seepage.plan.designed_plan import calibrate as calibrate
 from seepage.plan.designed_plan import design as design
+from seepage.plan.plan_check import PlanCheck as PlanCheck
 from seepage.study.baselines import register_analyser as register_analyser
 from seepage.study.benchmarks import benchmark_analysers as benchmark_analysers
 from seepage.study.benchmarks import benchmark_mechanisms as benchmark_mechanisms

@@ -178,7 +178,7 @@ def test_an_edited_plan_is_rejected_by_both(folder, tmp_path):
     (tmp_path / "plan.json").write_text(text)
     plan = ["--plan", tmp_path / "plan.json"]
     done = run("perturb", folder / "survey.csv", *plan, "-o", tmp_path / "r.parquet")
-    check_error(done, "certify it again with `seepage calibrate DATA --check PLAN`")
+    check_error(done, "it was edited, its content does not match its digest; plan anew")
     check_error(run("estimate", folder / "reports.parquet", *plan), "was edited")
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 

@@ -93,7 +93,6 @@ def test_a_benchmark_of_a_sample_says_so(folder, tmp_path, which):
 
 
 COUNTED = "has no effect: t.pairs is counted already"
-CHECKED = "has no effect: --check computes the totals of a plan as the plan says"
 PLANNED = "has no effect: with --plan, DATA are reports"
 WITHOUT_EFFECT = {
     "bins of counts": ("count t.pairs -o x --bins a=0,1,2", f"--bins {COUNTED}"),
@@ -104,15 +103,6 @@ WITHOUT_EFFECT = {
     "domain of counts": ("count t.pairs -o x --domain t.pairs", f"--domain {COUNTED}"),
     "engine of counts": ("count t.pairs -o x --engine numba", f"--engine {COUNTED}"),
     "counts to calibrate": ("calibrate t.pairs --limit 3 --bins 4", f"--bins {COUNTED}"),
-    "spark of a check": (
-        "calibrate t.csv --check plan.json --engine spark --master nowhere",
-        f"--engine {CHECKED}",
-    ),
-    "limit of a check": ("calibrate t.csv --check plan.json --limit 9", f"--limit {CHECKED}"),
-    "bins of a check": (
-        "calibrate t.csv --check plan.json --bins 4",
-        "--bins has no effect: --check reads a table in the plan's own domain",
-    ),
     "spark of reports": ("analyse t.csv --plan plan.json --engine spark", f"--engine {PLANNED}"),
     "sample of reports": ("analyse t.csv --plan plan.json --sample 9", f"--sample {PLANNED}"),
     "budget of reports": ("analyse t.csv --plan plan.json --epsilon 9", f"--epsilon {PLANNED}"),
@@ -135,18 +125,6 @@ def test_counts_still_have_columns_to_choose(folder, tmp_path):
     chosen = ("--columns", "b,a", "--rename", "a=first", "-o", tmp_path / "x.pairs")
     done = run("count", "t.pairs", *chosen, cwd=folder)
     assert done.stdout.startswith("5,000 records, 2 attributes -> ")
-
-
-@pytest.mark.parametrize("data", ["t.csv", "t.pairs"])
-def test_a_plan_is_checked_on_a_table_or_its_counts(folder, data):
-    done = run("calibrate", data, "--check", "plan.json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "every total is within its limit (independent, assumed)" in done.stdout
-
-
-def test_a_check_uses_the_table_options(folder):
-    done = run("calibrate", "t.csv", "--check", "plan.json", "--missing-marker", "x", cwd=folder)
-    assert "column 'a' is missing, and the domain has no category for missing" in done.stderr
 
 
 def test_settings_of_sampled_totals(folder):

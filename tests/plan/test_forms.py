@@ -16,6 +16,7 @@ from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, t
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 from seepage.errors import InputError
+from seepage.leakage import leakage_matrix
 from seepage.mechanisms import GRR, MatrixMechanism, registered
 from seepage.plan import (
     FormDraft,
@@ -26,8 +27,8 @@ from seepage.plan import (
     plan_of_forms,
     plan_schema,
 )
-from seepage.plan.certify import matrix_totals
 from seepage.plan.form import cumulative, integer_shares, parse_integer, sum_above
+from seepage.plan.plan_check import matrix_totals
 from seepage.totals import total_leakage
 
 PAIRS = counts()
@@ -204,10 +205,9 @@ MATRIX = ["plan", "forms", 2, "channel"]
 )
 def test_invalid_forms_are_named(saved, keys, value, message):
     edited(saved, keys, value)
-    for unchecked in (False, True):
-        with pytest.raises(InputError) as caught:
-            Plan.load(saved, unchecked=unchecked)
-        assert message in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        Plan.load(saved)
+    assert message in str(caught.value)
 
 
 def test_an_edit_of_any_field_of_any_form_is_detected(saved):
@@ -387,7 +387,7 @@ def test_a_matrix_that_is_a_product_has_the_totals_of_the_product():
     assert np.allclose(matrix_totals(channel, "exact", records), expected, atol=1e-9)
 
 
-def test_every_form_is_certified_again(saved):
+def test_every_form_is_checked():
     records = Records.from_data(people(500), domain=DOMAIN)
     drafts = [
         (1.0, product(sex=1.0, ill=0.5), "exact", [2.0] * 4),
@@ -395,31 +395,28 @@ def test_every_form_is_certified_again(saved):
         (1.0, matrix(DOMAIN, ["sex", "ill"], 1.0), "exact", [2.0] * 4),
     ]
     plan = plan_of_forms(records.pairs(), drafts, limit=2.0)
-    certified = plan.certify(records)
+    checked = plan.check(records)
     budgets = {"sex": 1.0, "job": 0.0, "age": 0.0, "ill": 0.5}
     how = {"sex": "grr", "job": None, "age": None, "ill": "grr"}
     first = total_leakage(records, budgets, mechanism=how, guarantee="exact").values
-    assert certified.forms[0].totals == pytest.approx(first, rel=1e-12)
+    second = leakage_matrix(records, [0.0, 0.7, 0.0, 0.0], mechanism="grr").values[:, 1]
+    second = second + np.array([0.0, 0.7, 0.0, 0.0])
     last = matrix_totals(plan.forms[2].channel, "exact", records)
-    assert certified.forms[2].totals == tuple(last)
-    assert np.array_equal(
-        certified.totals, np.max([form.totals for form in certified.forms], axis=0)
-    )
-    assert certified.certify(records) == certified
-    certified.save(saved)
-    edited(saved, ["plan", "forms", 1, "channel", "questions", 0, "epsilon"], 5.0)
-    with pytest.raises(InputError, match=r"at most its limit 2\.0, got 4.* in form 2"):
-        Plan.load(saved, unchecked=True).certify(records)
+    by_form = np.array([first, second, last])
+    assert checked.totals == pytest.approx(by_form.max(axis=0), rel=1e-12)
+    assert by_form[checked.forms - 1, range(4)] == pytest.approx(checked.totals, rel=1e-12)
+    assert checked.within
     with pytest.raises(InputError, match=r"exact.* needs? records"):
-        plan.certify(records.pairs())
+        plan.check(records.pairs())
 
 
-def test_totals_for_a_population_are_not_certified_from_a_table():
+def test_a_plan_for_a_population_is_checked_on_a_table():
     drafts = [(1.0, product(sex=1.0), "exact", [2.0] * 4)]
     settings = {"limit": 2.0, "scope": "population"}
     with pytest.raises(InputError, match="must have a confidence"):
         plan_of_forms(PAIRS, drafts, **settings)
     plan = plan_of_forms(PAIRS, drafts, confidence=0.95, **settings)
     assert plan.scope == "population"
-    with pytest.raises(InputError, match="design the plan anew"):
-        plan.certify(people(100))
+    found = plan.check(people(100))
+    assert (found.within, found.kind, found.records) == (True, "certified", 100)
+    assert found["sex"] == pytest.approx(1.0)

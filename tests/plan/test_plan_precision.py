@@ -67,17 +67,6 @@ def test_the_error_of_an_attribute_that_cannot_be_estimated_is_infinite():
     assert half_width(np.inf, 2, 100) == np.inf
 
 
-def test_certifying_an_edited_plan_drops_the_alternatives(found, tmp_path):
-    table, path = sp.make_survey(2_000), tmp_path / "plan.json"
-    plan = plan_of_design(found)
-    assert len(plan.alternatives) == 7
-    assert plan.certify(table).alternatives == plan.alternatives
-    plan.save(path)
-    path.write_text(path.read_text().replace('"limit": 2.0', '"limit": 2.5'))
-    edited = sp.Plan.load(path, unchecked=True)
-    assert edited.certify(table).alternatives == ()
-
-
 def test_alternatives_have_the_attributes_of_the_plan():
     plan = plan_for(counts())
     other = Alternative(name="x", rests_on="", certified=True, variances={"none": 1.0})

@@ -9,7 +9,6 @@ from test_report_browser import CONTRAST, UNNAMED
 import seepage as sp
 from plan_examples import counts, forms_plan, matrix, plan_for, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
-from seepage.errors import InputError
 from seepage.plan import plan_of_forms
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_page import plan_page
@@ -112,14 +111,6 @@ def test_what_reports_do_not_tell_and_unbounded_totals_are_shown(opened):
     page = opened(plan_page(plan))
     assert "everything: no bound" in page.inner_text(".attributes")
     assert page.inner_text(".precision tbody tr >> nth=0").split() == ["sex", "-"]
-
-
-def test_an_edited_plan_has_no_page(tmp_path, designed):
-    place = tmp_path / "plan.json"
-    designed.save(place)
-    place.write_text(place.read_text().replace('"limit": 2.0', '"limit": 3.0'))
-    with pytest.raises(InputError, match="edited"):
-        plan_page(sp.Plan.load(place, unchecked=True))
 
 
 def test_the_page_reads_top_to_bottom(opened, designed):

@@ -278,7 +278,6 @@ def with_options(text: str) -> str:
 CALLS = {
     "`seepage.calibrate`": "`seepage calibrate`",
     "`Analysis.save`": "`seepage analyse DATA --format json --output result.json`",
-    "`Plan.load(path, unchecked=True).certify(data)`": "`seepage calibrate DATA --check PLAN`",
 }
 """Calls in messages of the library, and the commands that do the same."""
 

@@ -12,7 +12,6 @@ from seepage._numerics import ceiling_text, shortest_above
 from seepage.cli.options import (
     LIMIT,
     SEED,
-    all_options_but,
     chart_option,
     engine_options,
     for_each_attribute,
@@ -22,9 +21,7 @@ from seepage.cli.options import (
     read_data,
     reject_options,
     setting_option,
-    table_arguments,
     table_options,
-    table_parameters,
 )
 from seepage.cli.output import (
     FileCommand,
@@ -89,7 +86,6 @@ SHOWN_FORMS = 12
 @click.option(
     "--audit/--no-audit", default=True, help="Search for a witness against assumed totals."
 )
-@click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
 @chart_option("the plan")
 @OUTPUT_OPTIONS
 def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
@@ -99,11 +95,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     Examples:
       seepage calibrate survey.csv --limit 3 -o plan.json
       seepage calibrate survey.csv --limit 3 --mechanism grr
-      seepage calibrate survey.csv --check plan.json -o plan.json
     """
-    if options["check"]:
-        _certify_again(data, table_arguments(options), options["check"], output)
-        return
     records = read_data(data, options, records=True)
     limit = _limits(records, options)
     from seepage.designs.calibration import find_budgets
@@ -156,21 +148,6 @@ def _calibration_text(plan: Any, name: str) -> str:
 def _rounded_down(epsilon: float) -> str:
     """Return a budget with four decimals, rounded down: it may be copied from the screen."""
     return str(Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_DOWN))
-
-
-def _certify_again(data: str, arguments: dict[str, Any], path: str, output: str | None) -> None:
-    """Certify an edited plan on DATA, read in the plan's domain, and write it with a new digest."""
-    from seepage.plan import Plan, certify
-
-    others = all_options_but("data", "check", "output", *table_parameters())
-    reject_options(others, "--check computes the totals of a plan as the plan says")
-    plan = Plan.load(path, unchecked=True)
-    reject_options(["bins"], "--check reads a table in the plan's own domain")
-    with progress_bar("reading") as progress:
-        plan = certify(plan, data, progress=progress, **arguments)
-    if output is not None:
-        plan.save(output)
-    emit(f"every total is within its limit ({plan.guarantee}, {plan.kind})", None)
 
 
 # Settings and files of both commands -------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Plans: the forms of a collection, the mechanisms of each, and the totals they guarantee."""
 
 from seepage.mechanisms import best_mechanism
-from seepage.plan.certify import certify
 from seepage.plan.form import Form, MatrixChannel, ProductChannel, Question
 from seepage.plan.make_plan import FormDraft, make_plan, plan_of_forms
 from seepage.plan.plan import Plan
@@ -18,7 +17,6 @@ __all__ = [
     "Provenance",
     "Question",
     "best_mechanism",
-    "certify",
     "make_plan",
     "plan_of_forms",
     "plan_schema",

@@ -185,14 +185,14 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
         Nominal frequencies of the cells, fixed in advance; they weight the unbiased estimate.
         Empty: the product of the attributes' nominal frequencies.
     answer_leakage
-        Leakage of the report about its answers, for the reader; `told` in the plan's file.
+        Leakage of the report about its answers, for the reader.
     """
 
     attributes: tuple[str, ...]
     epsilon: Budget
     thresholds: tuple[tuple[IntegerText, ...], ...]
     frequencies: tuple[Budget, ...] = ()
-    answer_leakage: AnswerLeakage | None = msgspec.field(default=None, name="told")
+    answer_leakage: AnswerLeakage | None = None
 
     def __post_init__(self) -> None:
         _check_asked(self.attributes)

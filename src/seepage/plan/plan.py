@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from seepage.collection.frequencies import Frequencies
     from seepage.collection.joint import Joint
     from seepage.collection.report_leakage import ReportAnalysis
-
-
-EDITED = "edited by hand"
-"""Key in `__dict__` of a plan whose file has a digest that does not match."""
+    from seepage.plan.plan_check import PlanCheck
 
 
 class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
@@ -41,9 +38,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     in which everyone is asked everything is the plan with one form.
 
     Made by `calibrate`, `design` or `make_plan`; it is immutable.  `save` and `load` use JSON with
-    a digest of the content, so that a plan edited by hand is detected (`certify` makes it valid
-    again).  The digest guards against mistakes, not against forgery: whoever edits the file can
-    also compute it.
+    a digest of the content, so that a plan edited by hand is detected and does not load.  The
+    digest guards against mistakes, not against forgery: whoever edits the file can also compute it.
 
     Attributes
     ----------
@@ -152,16 +148,6 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         """The total leakage about every attribute, in nats."""
         return np.array([float(planned.total) for planned in self.attributes])
 
-    @property
-    def edited(self) -> bool:
-        """Whether the plan comes from a file that was edited, and has not been certified since."""
-        return bool(self.__dict__.get(EDITED))
-
-    def check_certified(self) -> None:
-        """Raise if the plan was edited: it must not be used to collect or estimate."""
-        if self.edited:
-            raise InputError("the plan was edited, so its totals mean nothing: certify it first")
-
     def __getitem__(self, name: str | SupportsIndex) -> PlannedAttribute:
         """Return one attribute of the plan."""
         return self.attributes[self.domain.index(name)]
@@ -250,25 +236,33 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         save_plan(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, unchecked: bool = False) -> "Plan":
-        """Return the plan of a file that `save` wrote.
+    def load(cls, path: str | os.PathLike[str]) -> "Plan":
+        """Return the plan of a file that `save` wrote; one that was edited raises an InputError."""
+        from seepage.plan.plan_file import load_plan
+
+        return load_plan(path)
+
+    def check(self, data: Any, **table_options: Any) -> "PlanCheck":
+        """Return the totals of the plan's forms on another table, such as next year's.
 
         Parameters
         ----------
-        path
-            The file.
-        unchecked
-            Accept a plan whose digest does not match its content, in order to `certify` it.
+        data
+            Any table that can be read in the plan's domain, or `Records` or `PairCounts` of it;
+            other columns are ignored.  Pair counts suffice for the guarantees `worst` and
+            `independent`, a sample for `worst` only.
+        table_options
+            Table options of `count_pairs`.
+
+        Returns
+        -------
+        PlanCheck
+            The total of every attribute, its limit, and whether it is `within`, for the people in
+            this table; `PlanCheck` has an example.
         """
-        from seepage.plan.plan_file import load_plan
+        from seepage.plan.plan_check import check_plan_on
 
-        return load_plan(path, unchecked=unchecked)
-
-    def certify(self, data: Any, **options: Any) -> "Plan":
-        """Return the plan with its totals computed again; see `seepage.plan.certify`."""
-        from seepage.plan.certify import certify
-
-        return certify(self, data, **options)
+        return check_plan_on(self, data, **table_options)
 
     # The collection -----------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
     Parameters
     ----------
     plan
-        The plan; one that was edited and not certified since raises an InputError.
+        The plan.
     name
         What is collected, for the title.
 
@@ -61,7 +61,6 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
     _checks.instance(plan, "plan", Plan, "a Plan")
     if name is not None:
         _checks.instance(name, "name", str, "text")
-    plan.check_certified()
     title = name or "Plan of a collection"
     precision = plan_precision(plan)
     content = {

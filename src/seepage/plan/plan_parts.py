@@ -276,10 +276,7 @@ def _check_form(plan: "Plan", number: int, form: Form) -> None:
 
 
 def check_promises(plan: "Plan") -> None:
-    """Raise unless the totals and record leakages of a plan follow from its forms.
-
-    A plan edited by hand may violate this until it is certified again.
-    """
+    """Raise unless the totals and record leakages of a plan follow from its forms."""
     for number, form in enumerate(plan.forms, 1):
         if not float(form.record) >= form.channel.record:
             raise InputError(

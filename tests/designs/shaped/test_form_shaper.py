@@ -10,9 +10,9 @@ import pytest
 import seepage as sp
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, SHAPED
 from seepage.plan import Plan
-from seepage.plan.certify import matrix_totals
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.form import MatrixChannel
+from seepage.plan.plan_check import matrix_totals
 
 LIMIT = 1.0
 
@@ -121,7 +121,7 @@ def test_a_shaped_plan_is_saved_loaded_certified_and_estimated_from(people, foun
     loaded = Plan.load(tmp_path / "plan.json")
     assert loaded.collection == plan.collection
     assert any(form["type"] == "matrix" for form in plan.wire["forms"])
-    np.testing.assert_allclose(loaded.certify(people).totals, plan.totals, atol=1e-12)
+    np.testing.assert_allclose(loaded.check(people).totals, plan.totals, atol=1e-12)
     names = people.domain.names
     truth = {name: people.marginal(name)[1] / people.records for name in names}
     drawn = np.repeat(people.codes, people.weights, axis=0)

@@ -1,4 +1,4 @@
-"""`certify`: compute the totals of every form of a plan again, after an edit or on new data.
+"""`PlanCheck`: the totals of a plan's forms on another table, such as next year's.
 
 `total_leakage` enumerates the joint table of all attributes.  A form asks few of them, and its
 totals need only the joint table of these, with one target at a time (`ExactForms`); those of
@@ -7,14 +7,15 @@ a form with one report for all answers are computed in integers (`matrix_totals`
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, SupportsIndex
 
-import msgspec
 import numpy as np
 
-from seepage._numerics import Floats, Integers
-from seepage._results import json_ready
-from seepage.data.inputs import as_counted, as_pairs
+from seepage._numerics import Booleans, Floats, Integers
+from seepage._results import Result, short_list
+from seepage.data.domain import Domain
+from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
@@ -23,95 +24,125 @@ from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_probabilities import Thresholds, exact_cells, largest_ratio, log_above
 from seepage.plan.form import Form, MatrixChannel, ProductChannel
-from seepage.plan.make_plan import check_totals, largest_total_fields
+from seepage.plan.make_plan import check_totals
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import PlannedAttribute, Provenance, check_limits
+from seepage.plan.plan_parts import PlannedAttribute, overall_guarantee
 from seepage.totals import TotalLeakage, total_leakage
-from seepage.totals.total import TotalSettings
 
 MATRIX_GUARANTEES = ("exact", "worst")
 """The guarantees of the totals of a matrix."""
 
 
-def certify(plan: Plan, data: Any, **options: Any) -> Plan:
-    """Return a plan with its totals computed again; a total above its limit raises an InputError.
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanCheck(Result):
+    """The totals of a plan's forms on a table, and whether each is within its limit.
 
-    A plan that was edited by hand becomes valid again: `save` the returned plan.
+    Made by `Plan.check`; `check["sex"]` is the total of one attribute.
 
     Parameters
     ----------
-    plan
-        The plan, as `Plan.load(path, unchecked=True)` gives it.
-    data
-        Any table that can be read in the plan's domain, or `Records` or `PairCounts` of it; other
-        columns are ignored.  Pair counts suffice for the guarantees `worst` and
-        `independent`, a sample for `worst` only.
-    options
-        Options of `total_leakage` (`reports`, `seed`, `progress`) and table options.
-
-    Returns
-    -------
-    Plan
-        The same budgets and limits, with new totals, provenance and digest.
-
-    Notes
-    -----
-    Statistical totals are computed from new random reports unless a seed is given, so that budgets
-    cannot be repeated until a seed lets them pass.
+    domain
+        The attributes of the plan.
+    totals, deltas
+        The total leakage in nats about each attribute, the largest over all forms, and its delta.
+    forms
+        The number of the form that attains each total, from 1.
+    limits
+        The maximum total of each attribute; infinite for none.
+    guarantee, kind
+        The guarantee of the totals, that of the plan, and its kind for this table.
+    records
+        The number of records.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.plan import make_plan
-    >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
-    >>> plan = make_plan(adult, 1.0, limit=3.1, guarantee="worst", totals=[3.1, 3.1, 3.1])
-    >>> certify(plan, adult).totals.round(9).tolist()
-    [3.0, 3.0, 3.0]
+    >>> last = sp.make_survey(2_000, seed=1).select(["coffee", "screen", "sleep"])
+    >>> plan = sp.design(last, 2.0, scope="table", shape="never")
+    >>> plan.check(last).within
+    True
+    >>> plan.check(sp.make_survey(2_000, seed=2))  # doctest: +ELLIPSIS
+    PlanCheck(exceeded: sleep 2.0... above 2; exact on 2,000 records)
     """
-    if plan.scope == "population":
-        raise InputError(
-            "totals for the population are not computed again from a table: design the plan anew"
-        )
-    settings, table_options = TotalSettings.split(options)
+
+    domain: Domain
+    totals: Floats
+    deltas: Floats
+    forms: Integers
+    limits: Floats
+    guarantee: str
+    kind: str
+    records: int
+
+    @property
+    def within(self) -> bool:
+        """Whether every total is within its limit."""
+        return bool(self._is_within.all())
+
+    @property
+    def exceeded(self) -> tuple[str, ...]:
+        """The attributes whose total is above its limit."""
+        return tuple(self.domain.names[k] for k in np.flatnonzero(~self._is_within).tolist())
+
+    @property
+    def _is_within(self) -> Booleans:
+        return np.asarray(self.totals <= self.limits)
+
+    def __getitem__(self, name: str | SupportsIndex) -> float:
+        """Return the total of one attribute in nats."""
+        return float(self.totals[self.domain.index(name)])
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        return {
+            "attribute": self.domain.names,
+            "total": self.totals.tolist(),
+            "delta": self.deltas.tolist(),
+            "limit": [limit if math.isfinite(limit) else None for limit in self.limits.tolist()],
+            "within": self._is_within.tolist(),
+            "form": self.forms.tolist(),
+        }
+
+    def _headline(self) -> str:
+        above = [
+            f"{name} {self[name]:.4g} above {self.limits[self.domain.index(name)]:g}"
+            for name in self.exceeded
+        ]
+        verdict = f"exceeded: {short_list(above, 3)}" if above else "every total within its limit"
+        delta = f", delta {self.deltas.max():g}" if self.deltas.any() else ""
+        basis = self.guarantee + ("" if self.kind == "certified" else f", {self.kind}")
+        return f"PlanCheck({verdict}{delta}; {basis} on {self.records:,} records)"
+
+
+def check_plan_on(plan: Plan, data: Any, **table_options: Any) -> PlanCheck:
+    """Return the totals of a plan's forms on a table; see `Plan.check`."""
     needs_records = any(form.guarantee not in ("worst", "independent") for form in plan.forms)
     counted = as_counted(data, records=needs_records, within=plan.domain, **table_options)
-    pairs = as_pairs(counted)
-    certified, notes, confidence = list[Form](), list[str](), plan.confidence
-    for form in plan.forms:
-        if isinstance(form.channel, MatrixChannel):
-            values = matrix_totals(form.channel, form.guarantee, counted, _public(plan))
-            certified.append(_with_totals(form, values, []))
-        elif (exact := _exact_totals(plan, form, counted)) is not None:
-            certified.append(_with_totals(form, exact.tolist(), []))
-        else:
-            totals = _product_totals(plan, form, counted, settings)
-            certified.append(_with_totals(form, totals.values.tolist(), totals.deltas.tolist()))
-            notes += totals.notes
-            confidence = totals.confidence
-    is_unchanged = not plan.edited and pairs.digest == plan.provenance.digest
-    certified_plan = msgspec.structs.replace(
-        plan,
-        attributes=tuple(
-            msgspec.structs.replace(planned, **largest_total_fields(certified, index, planned.name))
-            for index, planned in enumerate(plan.attributes)
-        ),
-        forms=tuple(certified),
-        provenance=Provenance.of(pairs, plan.provenance.settings),
-        notes=tuple(dict.fromkeys((*notes, *plan.notes))),
-        confidence=confidence,
-        alternatives=plan.alternatives if is_unchanged else (),
+    by_form = [_form_totals(plan, form, counted) for form in plan.forms]
+    totals, deltas = (np.array(part) for part in zip(*by_form, strict=True))
+    guarantee, kind = overall_guarantee(plan.forms)
+    limits = [math.inf if p.limit is None else p.limit for p in plan.attributes]
+    return PlanCheck(
+        plan.domain,
+        totals.max(axis=0),
+        deltas.max(axis=0),
+        totals.argmax(axis=0) + 1,
+        np.array(limits),
+        guarantee,
+        kind,
+        counted.records,
     )
-    check_limits(certified_plan)
-    return certified_plan
 
 
-def _with_totals(form: Form, totals: list[float], deltas: list[float]) -> Form:
-    return msgspec.structs.replace(
-        form,
-        totals=tuple(json_ready(totals)),
-        total_deltas=tuple(deltas) if any(deltas) else (),
-        record=json_ready(form.channel.record),
-    )
+def _form_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> tuple[Floats, Floats]:
+    """Return the totals of a form about every attribute, and their deltas."""
+    if isinstance(form.channel, MatrixChannel):
+        values = matrix_totals(form.channel, form.guarantee, counted, _public(plan))
+        return np.array(values), np.zeros(len(values))
+    exact = _exact_totals(plan, form, counted)
+    if exact is not None:
+        return exact, np.zeros(len(exact))
+    found = _product_totals(plan, form, counted)
+    return found.values, found.deltas
 
 
 def _exact_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> Floats | None:
@@ -148,18 +179,17 @@ def _public(plan: Plan) -> list[str]:
     return [planned.name for planned in plan.attributes if planned.public]
 
 
-def _product_totals(
-    plan: Plan, form: Form, counted: PairCounts | Records, settings: dict[str, Any]
-) -> TotalLeakage:
-    """Return the totals of a form's budgets under its guarantee."""
+def _product_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> TotalLeakage:
+    """Return the totals of a form's budgets under its guarantee.
+
+    Statistical totals are computed from new random reports.
+    """
+    settings: dict[str, Any] = {}
     if form.guarantee == "sampled":
+        settings = {"seed": None, "confidence": plan.confidence or 0.95}
         stated = max(form.deltas)
-        settings = {
-            "seed": None,
-            "confidence": plan.confidence or 0.95,
-            **({"target_delta": stated} if 0 < stated < 1 else {}),
-            **settings,
-        }
+        if 0 < stated < 1:
+            settings["target_delta"] = stated
     asked = {name: form.question(name) for name in plan.domain.names}
     totals = total_leakage(
         counted,
