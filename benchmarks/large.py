@@ -1,4 +1,4 @@
-"""Large alphabets, sparse channels and wide tables: time and memory, each in its own process."""
+"""Large alphabets and wide tables: time and memory, each in its own process."""
 
 import subprocess
 import sys
@@ -8,23 +8,11 @@ from benchmarks import Figure, seconds
 from benchmarks.leakage import algorithm_2_growth, extrapolated
 
 LARGE = 4096
-SPARSE_SIZE = 10_000
 WIDE_SIZE = 1000
 
 DENSE = """
 import numpy as np, seepage as sp
 G = np.random.default_rng(1).dirichlet(np.ones({size}), {size})
-begin()
-assert 0 < {call}.value
-"""
-
-SPARSE = """
-import numpy as np, seepage as sp
-from scipy.sparse import csr_array, random_array
-m, draw = {size}, np.random.default_rng(1)
-cells = random_array((m, m), density=0.002, rng=draw, format="csr")
-cells = cells + csr_array((np.full(m, 2.0), (np.arange(m), np.zeros(m, int))), (m, m))
-G = csr_array(cells.multiply(1 / cells.sum(axis=1)[:, None]))
 begin()
 assert 0 < {call}.value
 """
@@ -96,16 +84,12 @@ def full() -> list[Figure]:
     """Measure what grows with alphabets and with attributes."""
     bound = _measured(DENSE, LARGE, "sp.leakage_bound(G, 1.0)")
     exact = _measured(DENSE, LARGE, "sp.exact_leakage(G, G)")
-    sparse_bound = _measured(SPARSE, SPARSE_SIZE, "sp.leakage_bound(G, 1.0)")
-    sparse_exact = _measured(SPARSE, SPARSE_SIZE, "sp.exact_leakage(G, G)")
-    dense, sparse = f"m = t = {LARGE:,}", f"m = t = {SPARSE_SIZE:,}, 21 cells a row"
+    dense = f"m = t = {LARGE:,}"
     wide = f"100,000 x {WIDE_SIZE:,} binary"
     return [
         _figure(f"bound, {dense}", bound, 60, 2),
         extrapolated(algorithm_2_growth(), LARGE, bound.elapsed),
         _figure(f"exact leakage of any matrix, {dense}", exact, 60, 2),
-        _figure(f"bound of a sparse channel, {sparse}", sparse_bound, 60, 2),
-        _figure(f"exact leakage of a sparse channel, {sparse}", sparse_exact, 60, 2),
         _figure(f"count, matrix and totals, {wide}", _measured(WIDE, WIDE_SIZE), 120, 4),
         _figure(
             f"count Parquet, save, load, merge, select, {wide}",

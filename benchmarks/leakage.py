@@ -1,7 +1,7 @@
 """Leakage: against literal transcriptions of the paper's Algorithms 1 and 2, and whole tables.
 
-The bound is measured as users get it: loops of the public function in a fresh process, where NumPy
-does the work until loading the compiled kernel pays, and the loading counts.
+The bound is measured as users get it: loops of the public function in a fresh process.  The size
+of the channel chooses NumPy or Numba, and loading Numba counts.
 """
 
 import subprocess

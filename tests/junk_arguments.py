@@ -182,7 +182,6 @@ def _arguments() -> dict[str, Any]:
         "seed": 1,
         "surrogates": 10,
         "replicas": 2,
-        "utility": correlation,
         "mechanism": "grr",
         "mechanisms": ["grr"],
         "reports": sp.calibrate(people(), 2.0).perturb(people(), seed=1),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import oracles
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
+from seepage.mechanisms import MatrixMechanism
 
 EPSILONS = [0.0, 1e-12, 1e-3, 0.5, 1.0, 3.0, 10.0, 50.0, 690.0, 700.0, 800.0]
 UNIT = 2.0**-53
@@ -58,6 +59,14 @@ def just_above(value, truth, epsilon, roundings=32):
         above = Decimal(float(value)) - truth
         most = truth * Decimal("1e-12") + Decimal(-np.expm1(-epsilon) * roundings * UNIT)
         return -truth * Decimal("1e-40") <= above <= most
+
+
+def exponential(utility, epsilon):
+    """Return the exponential mechanism of a utility, values by outputs [paper, Appendix A]."""
+    scores = np.asarray(utility, dtype=np.float64)
+    sensitivity = np.ptp(scores, axis=0).max() or 1.0
+    weights = np.exp(epsilon * (scores - scores.max()) / (2 * sensitivity))
+    return MatrixMechanism(weights / weights.sum(axis=1, keepdims=True), name="exp-utility")
 
 
 def attribute(name, size):

@@ -51,7 +51,6 @@ from seepage.mechanisms import Reports as Reports
 from seepage.mechanisms import SetMechanism as SetMechanism
 from seepage.mechanisms import SubsetSelection as SubsetSelection
 from seepage.mechanisms import TwoLevelMechanism as TwoLevelMechanism
-from seepage.mechanisms import UtilityExponential as UtilityExponential
 from seepage.mechanisms import mechanism as mechanism
 from seepage.mechanisms import register as register
 from seepage.mechanisms import registered as registered

@@ -1,6 +1,8 @@
 """The bound against the paper's listing, exact fractions and a linear program."""
 
 import math
+import subprocess
+import sys
 from decimal import Decimal
 from itertools import combinations
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import oracles
 from seepage import Channel, leakage_bound
@@ -276,3 +279,37 @@ def test_no_budget_overflows():
     for epsilon in [c * 10.0**power for power in range(2, 300, 3) for c in (1, 3, 6, 8)] + [1e19]:
         assert leakage_bound([[1, 0], [0, 1]], epsilon).value == epsilon
         assert leakage_bound([[1, 0], [0.5, 0.5]], epsilon).value <= epsilon
+
+
+@pytest.mark.parametrize("epsilon", [1200.0, 1500.0])
+def test_tiny_cells_count_where_budgets_are_huge(epsilon):
+    """The largest ratio is eps + ln of the largest cell that another row lacks."""
+    cells = 10.0 ** -np.arange(60, 40, -2)
+    G = np.column_stack([np.ones(11), np.vstack([np.diag(cells), np.zeros(10)])])
+    found = leakage_bound(G / G.sum(axis=1, keepdims=True), epsilon)
+    assert found.value == pytest.approx(epsilon + np.log(cells.max()), rel=1e-12)
+    assert found.witness.likely == (10,)
+
+
+def test_rounding_of_a_likelier_pair_does_not_hide_a_better_one():
+    """1e-79 - H 1e-106 is rounded by more than the whole cell 1e-202, which tells far more."""
+    G = [[1.0, 1e-106, 0.0], [1.0, 1e-79, 1e-279], [1.0, 1e-98, 1e-202]]
+    found = leakage_bound(G, 700.0)
+    assert found.value == pytest.approx(700 + np.log(1e-202), rel=1e-12)
+    assert (found.witness.likelier, found.witness.other, found.witness.likely) == (2, 0, (2,))
+
+
+def test_a_sparse_matrix_of_scipy_raises():
+    with pytest.raises(ChannelError, match="channel must be a matrix of probabilities"):
+        leakage_bound(csr_array([[0.5, 0.5], [1.0, 0.0]]), 1.0)
+
+
+def test_large_libraries_are_imported_only_when_used():
+    script = """
+import sys, seepage as sp
+sp.leakage_bound([[0.9, 0.1], [0.2, 0.8]], 1.0)
+sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], [[0.9, 0.1], [0.2, 0.8]])
+heavy = {"scipy", "numba", "pyarrow", "pandas"}
+sys.exit(bool(heavy & {name.split(".")[0] for name in sys.modules}))
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

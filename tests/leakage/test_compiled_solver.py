@@ -1,90 +1,141 @@
-"""The compiled kernel gives what NumPy gives, on any shape."""
+"""NumPy or Numba by the size of the channel alone, and both give the same."""
 
+import json
+import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seepage import leakage_bound
 from seepage._numerics import log_ratio
-from seepage.leakage import compiled_solver, leakage_bound, likely_sets
-from seepage.leakage.compiled_solver import dinkelbach_all_sets
-from seepage.leakage.solver import NEGLIGIBLE, _hidden, dinkelbach
+from seepage.leakage import solver
+from seepage.leakage.solver import (
+    COMPILED_CELLS,
+    NEGLIGIBLE,
+    _hidden,
+    dinkelbach,
+    dinkelbach_single,
+    use_compiled,
+)
 from strategies import UNIT
 
 BUDGETS = [0.0, 1e-12, 0.3, 1.0, 4.0, 50.0, 690.0]
 
 
 @st.composite
-def stacks(draw):
-    """Draw a stack of channels of any shape: sparse, smooth or all but independent."""
-    shape = draw(st.tuples(st.integers(1, 3), st.integers(1, 24), st.integers(1, 24)))
+def channels(draw):
+    """Draw a channel of any shape: with zeros, smooth or all but independent."""
+    shape = draw(st.tuples(st.integers(1, 24), st.integers(1, 24)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     spread = draw(st.sampled_from([0.05, 1.0, 1e9]))
-    channels = rng.dirichlet(np.full(shape[2], spread), shape[:2])
+    channel = rng.dirichlet(np.full(shape[1], spread), shape[0])
     if draw(st.booleans()):
-        channels = np.round(channels, 2)
-        channels[..., 0] += 1 - channels.sum(axis=2)
-        channels = np.maximum(channels, 0.0)
-    return channels
+        channel = np.round(channel, 2)
+        channel[:, 0] += 1 - channel.sum(axis=1)
+        channel = np.maximum(channel, 0.0)
+    return channel
 
 
-def attained(best, channels, epsilon):
-    """Return the log-ratio of each channel's own pair of rows and set."""
-    every = np.arange(len(channels))
-    likelier, other = channels[every, best.likelier], channels[every, best.other]
-    gap = np.where(best.likely, likelier - other, 0.0).sum(axis=1)
-    return log_ratio(gap, np.where(best.likely, other, 0.0).sum(axis=1), epsilon)
+def by_numba(channel, budget):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(solver, "COMPILED_CELLS", 0)
+        return dinkelbach_single(channel, budget)
 
 
 @settings(max_examples=150)
-@given(stacks(), st.sampled_from(BUDGETS), st.booleans())
-def test_the_kernel_equals_numpy(channels, budget, parallel):
-    epsilon = np.full(len(channels), budget)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled_solver, "PARALLEL_FROM", 0 if parallel else 1 << 62)
-        found = dinkelbach_all_sets(channels, epsilon)
+@given(channels(), st.sampled_from(BUDGETS))
+def test_the_kernel_equals_numpy(channel, budget):
+    found, by_numpy = by_numba(channel, budget), dinkelbach_single(channel, budget)
     close = {"rtol": 1e-13, "atol": 16 * UNIT * -np.expm1(-budget)}
-    by_numpy = dinkelbach(channels, epsilon).value
-    added = np.minimum(_hidden(found.value, epsilon, None), NEGLIGIBLE * by_numpy)
-    nearest = np.clip(found.value, by_numpy - added, by_numpy)
+    added = min(_hidden(found.value, budget, None), NEGLIGIBLE * by_numpy.value)
+    nearest = np.clip(found.value, by_numpy.value - added, by_numpy.value)
     np.testing.assert_allclose(found.value, nearest, **close)
-    np.testing.assert_allclose(found.value, attained(found, channels, epsilon), **close)
+    likelier, other = channel[found.likelier], channel[found.other]
+    gap, low = (likelier - other)[found.likely].sum(), other[found.likely].sum()
+    np.testing.assert_allclose(found.value, log_ratio(gap, low, budget), **close)
 
 
-def test_the_kernel_is_used_once_it_is_loaded_and_the_work_is_worth_it(monkeypatch):
-    calls = []
-
-    def spy(channels, epsilon):
-        calls.append(channels.shape)
-        return dinkelbach_all_sets(channels, epsilon)
-
-    monkeypatch.setattr(compiled_solver, "dinkelbach_all_sets", spy)
-    rng = np.random.default_rng(5)
-    large, small = rng.dirichlet(np.ones(32), (1, 32)), rng.dirichlet(np.ones(3), (1, 3))
-    for channels, epsilon in ((large, 1.0), (small, 1.0), (large, 700.0)):
-        likely_sets.best_of_all(channels, np.array([epsilon]))
-    assert calls == [(1, 32, 32)]
+def test_the_size_of_the_channel_and_the_budget_choose_the_engine():
+    targets = 64
+    sources = COMPILED_CELLS // targets**2
+    assert use_compiled((targets, sources), 1.0)
+    assert not use_compiled((targets, sources - 1), 1.0)
+    assert not use_compiled((targets - 1, sources), 1.0)
+    assert not use_compiled((targets, sources), 700.0)
 
 
-def test_the_work_of_a_process_adds_up_to_loading_the_kernel(monkeypatch):
-    monkeypatch.setattr(likely_sets, "_cells_compared", 0)
-    monkeypatch.setattr(likely_sets, "LOADING_CELLS", 3 * 40**3)
-    monkeypatch.delitem(sys.modules, "seepage.leakage.compiled_solver")
-    assert likely_sets.should_use_kernel(3 * 40**3), "one large channel loads it at once"
-    channel = np.random.default_rng(6).dirichlet(np.ones(40), 40)
-    for calls in (1, 2):
-        leakage_bound(channel, 1.0)
-        leakage_bound(channel[:4, :4] / channel[:4, :4].sum(axis=1, keepdims=True), 1.0)
-        assert likely_sets._cells_compared == calls * 40**3
-    assert likely_sets.should_use_kernel(40**3)
+@pytest.mark.parametrize("size", [160, 162])
+def test_both_engines_have_the_same_witness_around_the_threshold(size):
+    assert use_compiled((size, size), 1.0) == (size == 162)
+    channel = np.random.default_rng(size).dirichlet(np.ones(size), size)
+    chosen = leakage_bound(channel, 1.0)
+    for cells in (0, 1 << 62):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(solver, "COMPILED_CELLS", cells)
+            found = leakage_bound(channel, 1.0)
+        assert found.value == pytest.approx(chosen.value, rel=1e-13)
+        assert found.witness == chosen.witness
 
 
-def test_the_kernel_gives_the_public_functions_what_numpy_gives(monkeypatch):
-    channel = np.random.default_rng(6).dirichlet(np.ones(40), 40)
-    compiled = leakage_bound(channel, 1.0)
-    monkeypatch.setattr(likely_sets, "should_use_kernel", lambda cells: False)
-    by_numpy = leakage_bound(channel, 1.0)
-    assert compiled.value == pytest.approx(by_numpy.value, rel=1e-13)
-    assert compiled.witness == by_numpy.witness
+def test_a_stack_is_maximised_like_its_channels():
+    stack = np.random.default_rng(7).dirichlet(np.ones(164), (2, 164))
+    best = dinkelbach(stack, np.array([1.0, 700.0]))
+    for index, budget in enumerate((1.0, 700.0)):
+        single = dinkelbach_single(stack[index], budget)
+        assert (best.value[index], best.likelier[index]) == (single.value, single.likelier)
+        assert best.likely[index].tolist() == single.likely.tolist()
+
+
+REPEATED = """
+    import json, sys
+    import numpy as np, seepage as sp
+    from seepage.leakage.solver import COMPILED_CELLS
+
+    def channel(size, zeros):
+        counts = np.random.default_rng(size).integers(0, 3 if zeros else 1000, (size, size))
+        counts[:, 0] += 1
+        return counts / counts.sum(axis=1, keepdims=True)
+
+    def told(leakage):
+        witness = leakage.witness
+        evidence = witness and [witness.likelier, witness.other, *witness.likely]
+        return [leakage.value.hex(), evidence]
+
+    if sys.argv[1] == "after others":
+        for size in (3, 40, 200):
+            for epsilon in (0.1, 1.0, 800.0):
+                sp.leakage_bound(channel(size, True), epsilon)
+        sp.leakage_matrix("survey", 2.0).interval()
+        assert "numba" in sys.modules
+    matrix = sp.leakage_matrix("adult", 1.0)
+    names = matrix.domain.names
+    adult = [told(matrix[target, source]) for target in names for source in names
+             if target != source]
+    assert len(adult) == 210
+    values = [value.hex() for value in matrix.values.ravel().tolist()]
+    alone = "numba" in sys.modules
+    around = [told(sp.leakage_bound(channel(size, zeros), 1.0))
+              for size in (158, 160, 161, 162, 164) for zeros in (True, False)]
+    assert 160**3 < COMPILED_CELLS <= 162**3
+    print(json.dumps([adult, values, around, alone]))
+"""
+
+
+def in_a_process(before):
+    script = textwrap.dedent(REPEATED)
+    done = subprocess.run(
+        [sys.executable, "-c", script, before], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_the_same_input_has_the_same_number_and_witness_whatever_ran_before():
+    """All 210 pairs of Adult, and channels on both sides of the threshold, bit for bit."""
+    *fresh, loaded = in_a_process("nothing")
+    *later, _ = in_a_process("after others")
+    assert fresh == later
+    assert not loaded, "Adult is below the threshold, so Numba is not loaded for it"

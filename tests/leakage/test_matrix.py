@@ -16,8 +16,8 @@ from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
 from seepage.errors import DomainError, InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import pooling_gain
-from seepage.mechanisms import UtilityExponential, mechanism
-from strategies import just_above, pair_counts
+from seepage.mechanisms import mechanism
+from strategies import exponential, just_above, pair_counts
 
 NAMES = ("sex", "work", "age", "race")
 SIZES = (2, 4, 3, 4)
@@ -335,7 +335,7 @@ def test_reports_that_are_not_two_level_are_in_the_matrix():
     pairs = table_of()
     rng = np.random.default_rng(3)
     how = {
-        name: UtilityExponential(rng.uniform(-2, 0, (size, size)), 2.0) if size == 4 else "grr"
+        name: exponential(rng.uniform(-2, 0, (size, size)), 2.0) if size == 4 else "grr"
         for name, size in zip(NAMES, SIZES, strict=True)
     }
     for smoothing in ({}, {"prior": 1.0}):

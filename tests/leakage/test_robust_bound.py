@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
 
 from seepage import leakage_bound, leakage_matrix
 from seepage.errors import InputError
@@ -213,11 +212,6 @@ def test_relaxation_holds_for_all_uncertain_rows():
 def test_invalid_uncertainty_raises(options, message):
     with pytest.raises(InputError, match=message):
         leakage_bound([[0.5, 0.5], [0.2, 0.8]], 1.0, **options)
-
-
-def test_sparse_channels_raise():
-    with pytest.raises(InputError, match="dense"):
-        leakage_bound(csr_array([[0.5, 0.5], [0.2, 0.8]]), 1.0, radius=0.1)
 
 
 @pytest.mark.parametrize("mechanism", [None, "grr", "oue", "ss", "public"])

@@ -22,11 +22,12 @@ from joint_oracle import (
 
 from seepage.data.records import Records
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms import UtilityExponential, mechanism
+from seepage.mechanisms import mechanism
 from seepage.totals import GuaranteeError, total_leakage
 from seepage.totals import exact_total as exact_module
 from seepage.totals.exact_total import exact_size, exact_totals
 from seepage.totals.likelihood_columns import MatrixColumns, TwoLevelColumns
+from strategies import exponential
 
 contrasts = st.sampled_from([0.0, 1e-12, 0.5, 1.0, 3.0, 40.0])
 
@@ -262,7 +263,7 @@ def test_exact_enumerates_the_reports_of_a_mechanism(name, epsilon):
 def test_mechanisms_may_differ_and_have_any_matrix():
     rng = np.random.default_rng(4)
     joint = rng.integers(1, 9, (3, 2, 2))
-    near = UtilityExponential([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]], 2.0)
+    near = exponential([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]], 2.0)
     how = {"a0": near, "a1": "oue", "a2": "public"}
     matrices = [near.channel(), report_matrix(mechanism("oue", 2, 1.0)), np.eye(2)]
     found = total_leakage(tuples_of(joint), 1.0, mechanism=how, guarantee="exact")

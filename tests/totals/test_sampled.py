@@ -21,7 +21,7 @@ from joint_oracle import (
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import releases
-from seepage.mechanisms import UtilityExponential, mechanism
+from seepage.mechanisms import mechanism
 from seepage.totals import GuaranteeError, drawn_reports, total_leakage
 from seepage.totals import sampled as sampled_module
 from seepage.totals.drawn_reports import (
@@ -38,6 +38,7 @@ from seepage.totals.sampled import (
     report_weights,
     sampled_totals,
 )
+from strategies import exponential
 
 RNG = np.random.default_rng(11)
 JOINT = RNG.integers(1, 40, (3, 2, 2))
@@ -302,7 +303,7 @@ def test_any_mechanism_and_view():
 
 @pytest.mark.parametrize("view", ["report", "inferred"])
 def test_a_report_with_asymmetric_log_ratios(view):
-    made = UtilityExponential([[0, -1, -9], [-9, 0, -1], [-1, -2, 0]], 2.5)
+    made = exponential([[0, -1, -9], [-9, 0, -1], [-1, -2, 0]], 2.5)
     how = {"a0": made, "a1": "grr", "a2": "grr"}
     found = total_leakage(
         tuples_of(JOINT),

@@ -10,8 +10,9 @@ from test_exact_total import in_words
 
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
-from seepage.mechanisms import GRR, UtilityExponential
+from seepage.mechanisms import GRR
 from seepage.totals import JointWitness, total_leakage
+from strategies import exponential
 
 
 @settings(max_examples=60)
@@ -66,7 +67,7 @@ def test_any_budget(epsilon):
 
 def test_reports_of_other_kinds():
     joint = np.random.default_rng(1).integers(50, 900, (3, 2, 2))
-    near = UtilityExponential([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]], 2.0)
+    near = exponential([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]], 2.0)
     for how in (
         {"a0": near, "a1": "oue", "a2": "ss"},
         {"a0": "grr", "a1": "public", "a2": "grr"},
@@ -83,7 +84,7 @@ def test_a_report_with_asymmetric_log_ratios():
     rng = np.random.default_rng(7)
     for _ in range(8):
         joint = rng.integers(200, 900, (3, 2))
-        made = UtilityExponential(rng.uniform(-3, 0, (3, 3)), 2.0), GRR(2, 1.0)
+        made = exponential(rng.uniform(-3, 0, (3, 3)), 2.0), GRR(2, 1.0)
         found = total_leakage(
             tuples_of(joint), 1.0, mechanism={"a0": made[0], "a1": made[1]}, guarantee="witness"
         )

@@ -1,11 +1,7 @@
-"""`Channel`: a row-stochastic matrix P(output given input) with named axes.
+"""`Channel`: a row-stochastic matrix P(output given input) with named axes."""
 
-Matrices are dense NumPy arrays or SciPy sparse matrices; sparse ones are never densified.
-"""
-
-import sys
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,15 +16,6 @@ MAX_PRODUCT_CELLS = 1 << 12
 ONES = np.ones(64)
 NUMBER_KINDS = "biufO"
 """`dtype.kind` of arrays that can hold probabilities; `Fraction`s come as objects."""
-
-Sparse: TypeAlias = Any
-"""A SciPy CSR array in canonical form: sorted indices, no duplicates, no explicit zeros."""
-
-DenseOrSparse: TypeAlias = Any
-"""A matrix of floats, or `Sparse`."""
-
-SparseLike: TypeAlias = Any
-"""Any two-dimensional sparse matrix or array of SciPy."""
 
 
 def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
@@ -45,43 +32,22 @@ def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
         matrix = None
     if matrix is None:
         raise ChannelError(f"{name} must be a matrix of probabilities")
-    _check_shape(matrix, name)
-    _check_probabilities(matrix, matrix, name)
-    matrix.setflags(write=False)
-    return matrix
-
-
-def as_dense_or_sparse(channel: Any, name: str = "channel") -> DenseOrSparse:
-    """Return the checked matrix of a channel like `as_matrix`; sparse input stays sparse (CSR)."""
-    if not is_sparse(channel):
-        return as_matrix(channel, name)
-    from scipy import sparse
-
-    if channel.dtype.kind not in NUMBER_KINDS:
-        raise ChannelError(f"{name} must be a matrix of probabilities, got {channel.dtype}")
-    _check_shape(channel, name)
-    csr_array: Any = sparse.csr_array
-    matrix = csr_array(channel, dtype=np.float64, copy=True)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    _check_probabilities(matrix, matrix.data, name)
-    return matrix
-
-
-def _check_shape(matrix: DenseOrSparse, name: str) -> None:
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ChannelError(
             f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}"
         )
+    _check_probabilities(matrix, name)
+    matrix.setflags(write=False)
+    return matrix
 
 
-def _check_probabilities(matrix: DenseOrSparse, cells: Floats, name: str) -> None:
+def _check_probabilities(matrix: Floats, name: str) -> None:
     # Of small matrices argmin is faster than min; it finds NaN first.  Sums of cells up to 2 are
     # finite.
-    within = cells.size and cells.item(cells.argmin()) >= 0 and cells.item(cells.argmax()) <= 2
+    within = matrix.item(matrix.argmin()) >= 0 and matrix.item(matrix.argmax()) <= 2
     if within and _rows_sum_to_one(matrix):
         return
-    bad = cells[~(cells >= 0) | (cells == np.inf)]
+    bad = matrix[~(matrix >= 0) | (matrix == np.inf)]
     if bad.size:
         raise ChannelError(f"{name} must hold probabilities of at least 0, got {bad[0]}")
     with np.errstate(over="ignore"):
@@ -93,34 +59,12 @@ def _check_probabilities(matrix: DenseOrSparse, cells: Floats, name: str) -> Non
     )
 
 
-def _rows_sum_to_one(matrix: DenseOrSparse) -> bool:
+def _rows_sum_to_one(matrix: Floats) -> bool:
     # Products are faster for small matrices; of large ones they would start the threads of BLAS.
     width = matrix.shape[1]
     small = width <= len(ONES) and matrix.size <= MAX_PRODUCT_CELLS
     sums = (matrix.dot(ONES[:width]) if small else matrix.sum(axis=1)).tolist()
     return bool(1 - min(sums) <= ROW_SUM_TOLERANCE and max(sums) - 1 <= ROW_SUM_TOLERANCE)
-
-
-def is_sparse(matrix: Any) -> bool:
-    """Return whether this is a sparse matrix or array of SciPy, without importing SciPy."""
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(matrix))
-
-
-def dense(matrix: DenseOrSparse) -> Floats:
-    """Return a matrix as a dense array."""
-    return np.asarray(matrix.toarray() if is_sparse(matrix) else matrix)
-
-
-def rows_are_equal(matrix: DenseOrSparse) -> bool:
-    """Return whether all rows are equal: the output is independent of the input."""
-    if not is_sparse(matrix):
-        return bool((matrix == matrix[0]).all())
-    lengths = np.diff(matrix.indptr)
-    if (lengths != lengths[0]).any():
-        return False
-    parts = (part.reshape(len(lengths), -1) for part in (matrix.indices, matrix.data))
-    return all(bool((part == part[0]).all()) for part in parts)
 
 
 @dataclass(frozen=True, eq=False)

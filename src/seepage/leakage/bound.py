@@ -1,12 +1,7 @@
-"""The bound on leakage from epsilon and delta (Algorithm 2), as a curve, and its inverse.
-
-Channels with thousands of values, most of whose cells are zero, may be sparse matrices of SciPy;
-they are never converted to dense ones.  The best S for target values x and x' contains only source
-values that are possible under x, so that x is compared with all others over these alone.
-"""
+"""The bound on leakage from epsilon and delta (Algorithm 2), as a curve, and its inverse."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,38 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import LARGE_EPSILON, Floats, round_down
+from seepage._numerics import Floats, round_down
 from seepage._results import Result
-from seepage.data.channel import (
-    Channel,
-    DenseOrSparse,
-    Sparse,
-    SparseLike,
-    as_dense_or_sparse,
-    dense,
-    is_sparse,
-    rows_are_equal,
-)
+from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import (
     Leakage,
     LikelySets,
-    Witness,
     best_of_all,
     best_singleton,
     profile,
-    should_use_kernel,
     two_level_leakage,
 )
 from seepage.leakage.robust_bound import robust_leakage, uncertainty_set
-from seepage.leakage.solver import dinkelbach_rows
-
-SPARSE_COST = 8
-"""Cost of a cell of a sparse channel in NumPy, relative to one of a dense channel."""
 
 
 def leakage_bound(
-    channel: Channel | ArrayLike | SparseLike,
+    channel: Channel | ArrayLike,
     epsilon: Any,
     *,
     delta: Any = 0.0,
@@ -60,8 +40,7 @@ def leakage_bound(
     Parameters
     ----------
     channel
-        G = P(source given target): m target values by t source values; a `Channel`, a matrix, or a
-        sparse matrix of SciPy.
+        G = P(source given target): m target values by t source values; a `Channel` or a matrix.
     epsilon, delta
         The budget of the mechanism that releases the source.
     radius
@@ -81,14 +60,11 @@ def leakage_bound(
 
     Notes
     -----
-    Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `leakage.likely_sets`.  For a
-    sparse matrix with n nonzero cells, n_u of them in column u, O(m n) with NumPy and O(sum over u
-    of n_u^2) compiled, memory O(n + m + t).  Sparse and dense values are equal up to rounding;
-    where several pairs of target values attain the maximum, the witnesses may differ.
+    Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `leakage.likely_sets`.
 
     With a radius or uncertainty l is a supremum over all rows of the uncertainty set, never below
     the plain bound: exact up to 12 source values, O(m 2^t), and beyond an upper bound,
-    O(m^2 t log t), whose witness is near-optimal.  The channel must then be dense.
+    O(m^2 t log t), whose witness is near-optimal.
 
     Examples
     --------
@@ -98,10 +74,6 @@ def leakage_bound(
     >>> found = sp.leakage_bound(G, epsilon=1.0)
     >>> found.value, found.witness.likelier, found.witness.other, found.witness.likely
     (1.0, 0, 1, (0,))
-
-    >>> from scipy.sparse import csr_array
-    >>> sp.leakage_bound(csr_array(G), epsilon=1.0) == found
-    True
 
     An adversary whose rows are up to 0.05 away, or each cell up to 0.01:
 
@@ -116,41 +88,15 @@ def leakage_bound(
     region = uncertainty_set(channel, radius, uncertainty)
     if region is not None:
         return robust_leakage(channel, sets, region, slack)
-    if not is_sparse(channel):
-        return two_level_leakage(channel, sets, slack)
-    matrix = as_dense_or_sparse(channel)
-    if rows_are_equal(matrix):
-        return Leakage(0.0, None)
-    pair = _best_sparse_pair(matrix, budget) if budget else _furthest_sparse_pair(matrix, 0.0)
-    leakage = two_level_leakage(_dense_rows(matrix, pair), sets, slack)
-    if leakage.witness is None:
-        return leakage
-    likelier, other = int(leakage.witness.likelier), int(leakage.witness.other)
-    witness = Witness(pair[likelier], pair[other], leakage.witness.likely)
-    return Leakage(leakage.value, witness, leakage.relaxation, leakage.paper_relaxation)
+    return two_level_leakage(channel, sets, slack)
 
 
-def saturation(matrix: DenseOrSparse) -> float:
+def saturation(matrix: Floats) -> float:
     """Return the limit of the bound as epsilon grows, ln max G[x,u] / G[x',u], rounded up.
 
     Infinite where a source value is possible under some target values only.
     """
-    if not is_sparse(matrix):
-        return float(best_singleton(matrix[None], np.array([math.inf])).value[0])
-    by_columns = matrix.tocsc()
-    targets = np.diff(by_columns.indptr)
-    if ((targets > 0) & (targets < matrix.shape[0])).any():
-        return math.inf
-    starts = by_columns.indptr[:-1][targets > 0]
-    extremes = [each.reduceat(by_columns.data, starts) for each in (np.maximum, np.minimum)]
-    return float(best_singleton(np.array([extremes]), np.array([math.inf])).value[0])
-
-
-def channel_profile(matrix: DenseOrSparse, value: float) -> float:
-    """Return the hockey-stick profile E(e^value), see `likely_sets.profile`."""
-    if is_sparse(matrix):
-        matrix = _dense_rows(matrix, _furthest_sparse_pair(matrix, value))
-    return profile(matrix, value)
+    return float(best_singleton(matrix[None], np.array([math.inf])).value[0])
 
 
 # The bound as a function of epsilon, and its inverse ---------------------------------------------
@@ -193,16 +139,13 @@ class LeakageCurve(Result):
         )
 
 
-def leakage_curve(
-    channel: Channel | ArrayLike | SparseLike, epsilons: Sequence[float] | Floats
-) -> LeakageCurve:
+def leakage_curve(channel: Channel | ArrayLike, epsilons: Sequence[float] | Floats) -> LeakageCurve:
     """Return the leakage bound at each of several budgets.
 
     Parameters
     ----------
     channel
-        G = P(source given target), m target values by t source values; sparse as in
-        `leakage_bound`.
+        G = P(source given target), m target values by t source values.
     epsilons
         The budgets, in any order.
 
@@ -217,22 +160,19 @@ def leakage_curve(
     >>> curve.values.round(3).tolist(), round(curve.saturation, 3)
     ([0.0, 0.706, 2.079, 2.079], 2.079)
     """
-    matrix = as_dense_or_sparse(channel)
+    matrix = as_matrix(channel)
     budgets = np.array(
         [_checks.epsilon(value) for value in _checks.items(epsilons, "epsilons")], dtype=np.float64
     )
-    if is_sparse(matrix) or not len(budgets):
-        values = np.array([leakage_bound(matrix, budget).value for budget in budgets])
-    else:
-        stack = np.broadcast_to(matrix, (len(budgets), *matrix.shape))
-        values = best_of_all(stack, budgets).value
+    stack = np.broadcast_to(matrix, (len(budgets), *matrix.shape))
+    values = best_of_all(stack, budgets).value if len(budgets) else budgets
     if not isinstance(channel, Channel):
         return LeakageCurve(budgets, values, saturation(matrix))
     pair = f"{channel.output.name} -> {channel.given.name}"
     return LeakageCurve(budgets, values, saturation(matrix), pair)
 
 
-def epsilon_for_leakage(channel: Channel | ArrayLike | SparseLike, leakage: Any) -> float:
+def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
     """Return the largest epsilon whose leakage bound is at most `leakage`, rounded down.
 
     eps(l) = ln(1 + (e^l - 1) / E(e^l)), E the hockey-stick profile [theory: The bound].
@@ -240,8 +180,7 @@ def epsilon_for_leakage(channel: Channel | ArrayLike | SparseLike, leakage: Any)
     Parameters
     ----------
     channel
-        G = P(source given target), m target values by t source values; sparse as in
-        `leakage_bound`.
+        G = P(source given target), m target values by t source values.
     leakage
         The allowed leakage l, at least 0.
 
@@ -263,7 +202,7 @@ def epsilon_for_leakage(channel: Channel | ArrayLike | SparseLike, leakage: Any)
     >>> round(budget, 4), sp.leakage_bound([[0.9, 0.1], [0.2, 0.8]], budget).value <= 0.5
     (0.7038, True)
     """
-    matrix = as_dense_or_sparse(channel)
+    matrix = as_matrix(channel)
     allowed = _checks.real(leakage, "leakage")
     if not allowed >= 0:
         raise InputError(f"leakage must be at least 0, got {_checks.shown(leakage)}")
@@ -271,7 +210,7 @@ def epsilon_for_leakage(channel: Channel | ArrayLike | SparseLike, leakage: Any)
         return math.inf
     aim, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50
     while aim > 0:
-        excess = channel_profile(matrix, aim)
+        excess = profile(matrix, aim)
         budget = _invert_profile(aim, excess) if excess > 0 else math.inf
         if budget < math.inf and leakage_bound(matrix, budget).value <= allowed:
             return budget
@@ -283,61 +222,3 @@ def _invert_profile(leakage: float, excess: float) -> float:
     """Return ln(1 + (e^l - 1)/E) for l > 0 and E = excess, rounded down, without overflow."""
     log_quotient = leakage + math.log(-math.expm1(-leakage)) - math.log(excess)
     return round_down(float(np.logaddexp(0.0, log_quotient)), 40)
-
-
-# Sparse channels ---------------------------------------------------------------------------------
-
-RowPair = tuple[int, int]
-"""The indices of two target values x and x'; equal where all rows are equal."""
-
-
-def _dense_rows(channel: Sparse, pair: RowPair) -> Floats:
-    """Return two rows as a dense matrix, 2 x t."""
-    return dense(channel[list(pair)])
-
-
-def _use_compiled(channel: Sparse) -> bool:
-    return should_use_kernel(SPARSE_COST * channel.shape[0] * channel.nnz)
-
-
-def _best_sparse_pair(channel: Sparse, epsilon: float) -> RowPair:
-    """Return the x and x' with the largest log-ratio over every S."""
-    if _use_compiled(channel):
-        from seepage.leakage.compiled_solver import best_sparse_pair
-
-        return best_sparse_pair(channel, epsilon)
-    value, pair = 0.0, (0, 0)
-    for likelier, cells, others in _supported_rows(channel):
-        better = dinkelbach_rows(cells[None], others, epsilon, value) if len(cells) else None
-        if better is not None:
-            value, pair = better.value, (likelier, better.other)
-    return pair
-
-
-def _furthest_sparse_pair(channel: Sparse, value: float) -> RowPair:
-    """Return the x and x' with the largest sum of max(0, G[x,u] - H G[x',u]), H = exp(value).
-
-    An H above e^1380 is replaced by that, which changes no comparison.
-    """
-    if _use_compiled(channel):
-        from seepage.leakage.compiled_solver import furthest_sparse_pair
-
-        return furthest_sparse_pair(channel, value)
-    half = min(value / 2, LARGE_EPSILON)
-    largest, pair = 0.0, (0, 0)
-    for likelier, cells, others in _supported_rows(channel):
-        with np.errstate(over="ignore"):
-            rise = 2 * math.sinh(half) * others * math.exp(half)
-        sums = np.maximum(cells - others - rise, 0.0).sum(axis=1)
-        other = int(sums.argmax())
-        if sums[other] > largest:
-            largest, pair = float(sums[other]), (likelier, other)
-    return pair
-
-
-def _supported_rows(channel: Sparse) -> Iterator[tuple[int, Floats, Floats]]:
-    """Yield each x, its nonzero cells, and the cells of all rows in these columns (dense)."""
-    by_columns = channel.tocsc()
-    for row, (start, end) in enumerate(zip(channel.indptr, channel.indptr[1:], strict=False)):
-        sources = channel.indices[start:end]
-        yield row, channel.data[start:end], dense(by_columns[:, sources])

@@ -18,13 +18,11 @@ the next H, until no pair can raise it.  An iteration costs O(m^2 t) and two or 
 paper sorts the inputs of every pair, O(m^2 t log t); here only pairs that raise H are sorted.
 
 `LikelySets.best` searches all pairs of rows of each channel of a stack, shape (p, m, t);
-`LikelySets.best_of_pairs` takes the pairs as given.  NumPy does the work until it has cost about as
-much as loading the compiled drop-in, `compiled_solver`.  `two_level_leakage` returns the leakage of
-one channel with its witness: the two target values and the S that attain it.
+`LikelySets.best_of_pairs` takes the pairs as given.  `two_level_leakage` returns the leakage of one
+channel with its witness: the two target values and the S that attain it.
 """
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
@@ -45,12 +43,6 @@ from seepage._numerics import (
 )
 from seepage.data.channel import Channel, as_matrix
 from seepage.leakage.solver import Best, Pair, best_of_pairs, dinkelbach, dinkelbach_single
-
-LOADING_CELLS = 1 << 28
-"""Cells that NumPy compares in about the time of importing and loading the compiled kernel."""
-
-COMPILED_CELLS = 1 << 8
-"""Minimum number of cells (m t) of a channel for the compiled kernel."""
 
 CELL_ROUNDINGS = 8
 """Roundings allowed for each cell of a channel: a count over a sum, and the choice of S."""
@@ -92,7 +84,7 @@ class LikelySets:
 
     def best_pair(self, channel: Floats) -> Pair:
         """Return the largest log-ratio of one channel, rounded up."""
-        if self.kind != "all" or _use_compiled((1, *channel.shape), self.contrast):
+        if self.kind != "all":
             best = self.best(channel[None])
             return Pair(
                 float(best.value[0]), int(best.likelier[0]), int(best.other[0]), best.likely[0]
@@ -161,38 +153,8 @@ def best_of_all(channels: Floats, epsilon: Floats) -> Best:
 
     This is the upper bound for any mechanism with this epsilon [paper, Algorithm 2].
     """
-    if _use_compiled(channels.shape, float(epsilon.max())):
-        from seepage.leakage.compiled_solver import dinkelbach_all_sets
-
-        best = dinkelbach_all_sets(channels, epsilon)
-    else:
-        best = dinkelbach(channels, epsilon)
+    best = dinkelbach(channels, epsilon)
     return best._replace(value=_safe(best.value, epsilon, channels.shape[2]))
-
-
-def _use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
-    count, targets, sources = shape
-    return (
-        targets * sources >= COMPILED_CELLS
-        and epsilon <= LARGE_EPSILON
-        and should_use_kernel(count * targets**2 * sources)
-    )
-
-
-_cells_compared = 0
-"""Cells that NumPy has compared in this process."""
-
-
-def should_use_kernel(cells: int) -> bool:
-    """Return whether to use the compiled kernel for this many cells; count them if not.
-
-    True once the kernel is loaded, or once the cells of this process add up to `LOADING_CELLS`.
-    """
-    global _cells_compared
-    if "seepage.leakage.compiled_solver" in sys.modules or _cells_compared + cells >= LOADING_CELLS:
-        return True
-    _cells_compared += cells
-    return False
 
 
 def profile(channel: Floats, value: float) -> float:

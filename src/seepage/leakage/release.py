@@ -15,16 +15,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_up
 from seepage._registry import MECHANISMS
-from seepage.data.channel import (
-    Channel,
-    DenseOrSparse,
-    SparseLike,
-    as_dense_or_sparse,
-    as_matrix,
-    dense,
-    is_sparse,
-    rows_are_equal,
-)
+from seepage.data.channel import Channel, as_matrix
 from seepage.data.domain import Domain, for_each
 from seepage.errors import ChannelError, InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
@@ -40,7 +31,7 @@ MAX_PRODUCT_CELLS = 1 << 24
 """Cells of the product W in memory at a time: 128 MB."""
 
 
-def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> Leakage:
+def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
     """Return the exact leakage about a target when its source is released through a mechanism.
 
     CPL = ln max_y ( max_x W[x, y] / min_x W[x, y] ),  W = G C   [theory].
@@ -48,8 +39,7 @@ def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> 
     Parameters
     ----------
     channel
-        G = P(source given target): m target values by t source values; a `Channel`, a matrix, or a
-        sparse matrix of SciPy.
+        G = P(source given target): m target values by t source values; a `Channel` or a matrix.
     mechanism
         C = P(report given source), the mechanism's transition matrix, likewise: t source values by
         r reports; or a `Mechanism`, whose own closed form is used.
@@ -63,11 +53,10 @@ def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> 
 
     Notes
     -----
-    One product and a maximum and minimum for each report, O(m t r); O(n r) for a sparse G with n
-    nonzero cells.  The product is computed in blocks of reports, so that memory does not grow with
-    m r, and a sparse channel is never converted to a dense matrix.  The paper loops over all pairs
-    of target values, O(m^2 t^2), and its listing takes a row of C where its equation takes the
-    column of the report y; the column is right, since the adversary observes y.
+    One product and a maximum and minimum for each report, O(m t r), in blocks of reports, so that
+    memory does not grow with m r.  The paper loops over all pairs of target values, O(m^2 t^2), and
+    its listing takes a row of C where its equation takes the column of the report y; the column is
+    right, since the adversary observes y.
 
     With c the smallest entry of a column, W = c + G (C - c): the part common to all inputs is not
     rounded, so a report that is independent of the input leaks exactly 0.
@@ -80,39 +69,30 @@ def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> 
     >>> round(found.value, 4), found.witness.report
     (0.7732, 1)
 
-    >>> from scipy.sparse import csr_array
-    >>> sparse = sp.exact_leakage(csr_array([[0.9, 0.1], [0.2, 0.8]]), randomised_response)
-    >>> round(sparse.value, 4), sparse.witness == found.witness
-    (0.7732, True)
-
     >>> round(sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], sp.GRR(2, 1.0)).value, 4)
     0.7063
     """
     if callable(getattr(mechanism, "leakage", None)):
-        if not is_sparse(channel):
-            return mechanism.leakage(channel)  # type: ignore[no-any-return]
-        mechanism = mechanism.channel()
-    correlation = as_dense_or_sparse(channel, "channel")
-    transition = as_dense_or_sparse(mechanism, "mechanism")
+        return mechanism.leakage(channel)  # type: ignore[no-any-return]
+    correlation, transition = as_matrix(channel, "channel"), as_matrix(mechanism, "mechanism")
     _check_axes(channel, mechanism, correlation, transition)
-    if rows_are_equal(correlation):
+    if (correlation == correlation[0]).all():
         return Leakage(0.0, None)
-    columns = transition.tocsc() if is_sparse(transition) else transition
     step = max(1, MAX_PRODUCT_CELLS // max(correlation.shape[0], transition.shape[0]))
     best = (0.0, 0, 0, 0)
     for start in range(0, transition.shape[1], step):
-        candidate = _largest_ratio(correlation, dense(columns[:, start : start + step]))
+        candidate = _largest_ratio(correlation, transition[:, start : start + step])
         if candidate[0] > best[0]:
             best = (*candidate[:3], start + candidate[3])
     value, likelier, other, report = best
     if likelier == other:
         return Leakage(value, None)
-    column = dense(columns[:, [report]])[:, 0]
+    column = transition[:, report]
     name = mechanism.output.values[report] if isinstance(mechanism, Channel) else report
     return Leakage(value, named_witness(channel, likelier, other, column == column.max(), name))
 
 
-def _largest_ratio(correlation: DenseOrSparse, mechanism: Floats) -> tuple[float, int, int, int]:
+def _largest_ratio(correlation: Floats, mechanism: Floats) -> tuple[float, int, int, int]:
     """Return the largest leakage among some columns of a mechanism: value, x, x' and column."""
     highest = mechanism.max(axis=0)
     possible = np.flatnonzero(highest)
@@ -144,9 +124,7 @@ def _log_ratios(excess: Floats, common: Floats, terms: int) -> Floats:
     return np.where(high > 0, round_up(ratios, 8) + guard, 0.0)
 
 
-def _check_axes(
-    channel: Any, mechanism: Any, correlation: DenseOrSparse, transition: DenseOrSparse
-) -> None:
+def _check_axes(channel: Any, mechanism: Any, correlation: Floats, transition: Floats) -> None:
     if (
         isinstance(channel, Channel)
         and isinstance(mechanism, Channel)

@@ -26,7 +26,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio, round_up
-from seepage.data.channel import as_matrix, is_sparse
+from seepage.data.channel import as_matrix
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
 from seepage.leakage.solver import best_rows, sums_of_gains
@@ -245,9 +245,6 @@ def uncertainty_set(channel: Any, radius: Any, uncertainty: Any) -> Ball | Box |
         raise InputError("radius and uncertainty exclude each other: give one of them")
     if not distance and uncertainty is None:
         return None
-    if is_sparse(channel):
-        name = "radius" if uncertainty is None else "uncertainty"
-        raise InputError(f"{name} must come with a dense channel, got a sparse one; use toarray()")
     matrix = as_matrix(channel)
     if uncertainty is None:
         return Ball(matrix, distance)

@@ -1,9 +1,13 @@
-"""Dinkelbach's iteration over pairs of target values and their likely sets, with NumPy.
+"""Dinkelbach's iteration over pairs of target values and their likely sets.
 
 At ratio H the score of input u is G[x, u] - H G[x', u]; the best S of a pair holds the inputs of
 positive score, or those of the `size` largest scores where the size of S is given.  The pair with
 the largest gain, the sum of its scores over S, gives the next H, until no pair can raise it; see
 `likely_sets`.  Scores and gains are scaled where they could overflow.
+
+NumPy does the work; for channels of at least `COMPILED_CELLS` cells `compiled_solver` (Numba) does.
+The shape of the channel and the budget alone decide, never what the process did before, so that
+the same channel always has the same value and witness.
 """
 
 import math
@@ -32,6 +36,10 @@ SINGLE_BLOCK = 1 << 17
 
 GAIN_CELLS = 1 << 16
 """Cells per block in `sums_of_gains`, so that it fits a core's cache."""
+
+COMPILED_CELLS = 1 << 22
+"""Minimum number of cells (m^2 t) of a channel for Numba, which takes 2 to 4 s to load: as long as
+NumPy takes for hundreds of such channels."""
 
 MAX_SHORT_ROW = 128
 """Maximum length of two rows that are compared in pure Python, which is then faster."""
@@ -144,6 +152,12 @@ def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) 
     Each block starts from the value of the previous one.  At the end of a block none of its pairs
     exceeds the current value by more than `_hidden`, and so none exceeds `upper`.
     """
+    if size is None and use_compiled(channel.shape, epsilon):
+        from seepage.leakage.compiled_solver import best_rows_of_all_sets
+
+        first, second = best_rows_of_all_sets(channel, epsilon)
+        value, likely = _best_prefix(channel[first], channel[second], epsilon, 0.0, None)
+        return Pair(value, first, second, likely)
     step = min(len(channel), max(1, SINGLE_BLOCK // channel.size))
     large = size is None and step < len(channel) and 0 < epsilon <= LARGE_EPSILON
     best = _best_singleton_pair(channel, epsilon) if large else None
@@ -162,6 +176,12 @@ def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) 
         if best and upper - value <= NEGLIGIBLE * value:
             return Pair(upper, *best[1:])
     return best or Pair(0.0, 0, 0, np.zeros(channel.shape[1], dtype=np.bool_))
+
+
+def use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
+    """Return whether a channel of this shape, m x t, is maximised by Numba rather than NumPy."""
+    targets, sources = shape
+    return targets**2 * sources >= COMPILED_CELLS and epsilon <= LARGE_EPSILON
 
 
 def _best_singleton_pair(channel: Floats, epsilon: float) -> Pair | None:

@@ -16,7 +16,7 @@ from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.hashing import BLH, OLH
 from seepage.mechanisms.reports import Reports
 from seepage.mechanisms.she import SHE
-from seepage.mechanisms.transition_matrix import MatrixMechanism, UtilityExponential
+from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.two_level import SetMechanism, TwoLevelMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
 
@@ -39,7 +39,6 @@ __all__ = [
     "SetMechanism",
     "SubsetSelection",
     "TwoLevelMechanism",
-    "UtilityExponential",
     "best_mechanism",
     "mechanism",
     "register",

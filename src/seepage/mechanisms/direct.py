@@ -133,7 +133,7 @@ class Exponential(DirectResponse):
 
     See Also
     --------
-    UtilityExponential : any other utility.
+    MatrixMechanism : any other utility, by its transition matrix.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Mechanisms given by a transition matrix, drawn from exact integer thresholds.
-
-`MatrixMechanism` takes any matrix of probabilities; `UtilityExponential` is the exponential
-mechanism, whose matrix follows from a utility.
-"""
+"""Mechanisms given by a transition matrix, drawn from exact integer thresholds."""
 
 import hashlib
 import math
@@ -22,7 +18,6 @@ from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
     Thresholds,
     exact_cells,
-    exp_below,
     integer_thresholds,
     largest_ratio,
     log_above,
@@ -265,71 +260,6 @@ class MatrixMechanism(Mechanism):
         return Leakage(min(float(ratios[output]) + self._slack, self.epsilon), witness)
 
 
-class UtilityExponential(MatrixMechanism):
-    """The exponential mechanism with any utility.
-
-    Output r is drawn with probability proportional to exp(eps u(x, r) / (2 D)), where D is the
-    sensitivity max over x, x', r of |u(x, r) - u(x', r)| [paper, Appendix A].  `Exponential` is
-    the case of a utility that is 1 for the true value and 0 otherwise.
-
-    Parameters
-    ----------
-    utility
-        u(x, r): one row per value x, one column per output r; finite.  Two values must differ in
-        some column.  A single row is allowed: every output is then equally likely.
-    epsilon
-        The stated budget eps.
-
-    Notes
-    -----
-    Log-probabilities are kept relative to the first value's, ln C[x, r] = ln C[0, r] + a[x, r],
-    so that small budgets keep their precision; `epsilon` is the largest difference of a within a
-    column, rounded up: at most eps apart from that rounding, and often less.  Ratios of thresholds
-    never exceed e^epsilon.
-
-    Examples
-    --------
-    >>> near = [[0, -1, -2], [-1, 0, -1], [-2, -1, 0]]
-    >>> mechanism = UtilityExponential(near, epsilon=2.0)
-    >>> mechanism.sensitivity, mechanism.channel().round(3).tolist()[0]
-    (2.0, [0.506, 0.307, 0.186])
-    >>> round(mechanism.epsilon, 4), round(mechanism.leakage([[1, 0, 0], [0, 0.5, 0.5]]).value, 4)
-    (1.0, 0.7886)
-    """
-
-    name = "exp-utility"
-
-    def __init__(self, utility: ArrayLike, epsilon: float) -> None:
-        self.utility = _checked_utility(utility)
-        k, self.outputs = self.utility.shape
-        stated = _checks.epsilon(epsilon)
-        digest = hashlib.sha256((self.utility + 0.0).astype("<f8").tobytes()).hexdigest()
-        Mechanism.__init__(self, k, outputs=self.outputs, epsilon=stated, utility=digest)
-        self.sensitivity = float(np.ptp(self.utility, axis=0).max())
-        if k > 1 and not self.sensitivity:
-            raise InputError("two values must differ in their utility, got a sensitivity of 0")
-        self._first, self._relative = _log_probabilities(self.utility, stated, self.sensitivity)
-        self._slack = 16 * (k + self.outputs + 64) * UNIT * stated
-        self.thresholds = integer_thresholds(self.channel(), exp_below(min(self.epsilon, stated)))
-        self.thresholds.flags.writeable = False
-
-    @cached_property
-    def epsilon(self) -> float:
-        """The privacy budget max ln C[x, r] / C[x', r], rounded up."""
-        spread = float(np.ptp(self._relative, axis=0).max())
-        return spread + self._slack if self.k > 1 else 0.0
-
-    def channel(self) -> Floats:
-        """Return P(output given value), k x outputs."""
-        matrix = np.exp(self._first + self._relative)
-        return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
-
-    @cached_property
-    def _guesses(self) -> Integers:
-        """The guess for each output: itself if outputs are values, else the likeliest value."""
-        return np.arange(self.k) if self.outputs == self.k else super()._guesses
-
-
 def least_squares_inverse(channel: Floats, probabilities: Floats) -> Floats:
     """Return D^-1/2 (C D^-1/2)^+ of a channel C, D the diagonal of the outputs' probabilities.
 
@@ -338,40 +268,6 @@ def least_squares_inverse(channel: Floats, probabilities: Floats) -> Floats:
     scale = np.sqrt(probabilities)
     weights = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     return np.asarray(weights[:, None] * np.linalg.pinv(channel * weights))
-
-
-def _checked_utility(utility: ArrayLike) -> Floats:
-    try:
-        matrix = np.array(utility, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError("utility must be a matrix of numbers") from None
-    with np.errstate(over="ignore", invalid="ignore"):
-        valid = matrix.ndim == 2 and matrix.size and np.isfinite(np.ptp(matrix))
-    if not valid:
-        raise InputError(
-            "utility must be a matrix with a finite range, one row per value and one column per "
-            f"output, got shape {matrix.shape}"
-        )
-    matrix.flags.writeable = False
-    return matrix
-
-
-def _log_probabilities(
-    utility: Floats, epsilon: float, sensitivity: float
-) -> tuple[Floats, Floats]:
-    """Return ln C[0, r], and a[x, r] = ln C[x, r] - ln C[0, r]."""
-    if not sensitivity:
-        first = np.full(utility.shape[1], -math.log(utility.shape[1]))
-        return first, np.zeros_like(utility)
-    with np.errstate(over="ignore"):
-        first = (utility[0] - utility[0].max()) * (epsilon / 2) / sensitivity
-    first = first - np.logaddexp.reduce(first)
-    shifts = (utility - utility[0]) / sensitivity * (epsilon / 2)
-    if np.abs(shifts).max() <= 1:
-        norms = np.log1p(np.expm1(shifts) @ np.exp(first))
-    else:
-        norms = np.logaddexp.reduce(first + shifts, axis=1)
-    return first, shifts - norms[:, None]
 
 
 def _possible_under_all(matrix: Thresholds) -> Thresholds:

@@ -28,7 +28,7 @@ from seepage.mechanisms.direct import (
     SubsetSelection,
 )
 from seepage.mechanisms.exact_probabilities import CERTAIN, chance
-from seepage.mechanisms.transition_matrix import MatrixMechanism, UtilityExponential
+from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR, UnaryEncoding
 from seepage.plan.form import Form, MatrixChannel, cumulative
 
@@ -44,7 +44,7 @@ DRAWABLE: frozenset[type[Mechanism]] = frozenset(
         *(GRR, Exponential, ApproximateGRR),
         SubsetSelection,
         *(RAPPOR, OUE, ApproximateSUE, BasicRAPPOR),
-        *(MatrixMechanism, UtilityExponential),
+        MatrixMechanism,
     )
 )
 """Mechanisms that a client can draw.  Exact types: a subclass may draw differently."""
