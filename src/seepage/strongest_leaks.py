@@ -14,7 +14,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans
 from seepage.data.domain import MISSING
-from seepage.leakage.likely_sets import Witness
+from seepage.leakage.leaks import Witness
 from seepage.leakage.matrix import LeakageMatrix
 
 SUPPORT = 500

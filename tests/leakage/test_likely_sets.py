@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 import oracles
 from seepage._numerics import log_ratio, round_down, round_up
-from seepage.leakage.likely_sets import (
-    LikelySets,
-    best_of_all,
-    best_singleton,
-    profile,
-)
+from seepage.leakage.likely_sets import LikelySets, best_of_all, best_singleton, profile
 from strategies import EPSILONS, UNIT, epsilons, just_above, shares, tables
 
 TINY = [

@@ -13,8 +13,8 @@ from seepage._numerics import Floats, round_down
 from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
+from seepage.leakage.leaks import Leakage
 from seepage.leakage.likely_sets import (
-    Leakage,
     LikelySets,
     best_of_all,
     best_singleton,

@@ -26,23 +26,27 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage import _checks
 from seepage._numerics import (
     LARGE_EPSILON,
     UNIT,
     Booleans,
     Floats,
+    Integers,
     log_ratio,
     one_minus_exp,
     round_up,
 )
 from seepage.data.channel import Channel, as_matrix
+from seepage.leakage.leaks import Leakage, named_witness
 from seepage.leakage.solver import Best, Pair, best_of_pairs, dinkelbach, dinkelbach_single
+
+GAIN_CELLS = 1 << 16
+"""Cells per block in `sums_of_gains`, so that it fits a core's cache."""
 
 CELL_ROUNDINGS = 8
 """Roundings allowed for each cell of a channel: a count over a sum, and the choice of S."""
@@ -184,104 +188,6 @@ def _safe(value: Any, epsilon: Any, terms: int, cancelling: int = 0) -> Any:
     return np.minimum(round_up(value, 3 * terms + 8) + guard, epsilon) * (value > 0)
 
 
-# Leakages with their witnesses -----------------------------------------------------------------
-
-Label = str | int
-
-
-@dataclass(frozen=True)
-class Witness:
-    """The two target values and the report that attain a leakage.
-
-    Parameters
-    ----------
-    likelier, other
-        The target values x and x': the report is exp(leakage) times likelier under the first.
-    likely
-        The source values S that the report makes likely.
-    report
-        The report y itself where the mechanism is known; otherwise None.
-    """
-
-    likelier: Label
-    other: Label
-    likely: tuple[Label, ...]
-    report: Any = None
-
-    def sentence(self, value: float, source: str = "", target: str = "") -> str:
-        """Return the witness as a sentence.
-
-        Parameters
-        ----------
-        value
-            The leakage in nats.
-        source, target
-            The names of the two attributes, placed before their values.
-
-        Examples
-        --------
-        >>> Witness("Female", "Male", ("Wife",)).sentence(0.25)
-        'a report that favours Wife is 1.28 times likelier under Female than under Male'
-        >>> Witness(1, 2, ("yes",)).sentence(0.25, "smoker", "sex")
-        'a report that favours smoker yes is 1.28 times likelier under sex 1 than under sex 2'
-        """
-        value = _checks.real(value, "value")
-        _checks.text(source, "source"), _checks.text(target, "target")
-        favoured = ", ".join(map(str, self.likely[:5])) or "nothing"
-        favoured = f"{source} {favoured}" if source else favoured
-        likelier, other = (f"{target} {x}" if target else x for x in (self.likelier, self.other))
-        more = f" and {len(self.likely) - 5} more" if len(self.likely) > 5 else ""
-        times = "infinitely" if math.isinf(value) else f"{math.exp(min(value, 700.0)):.3g} times"
-        return (
-            f"a report that favours {favoured}{more} is {times} likelier "
-            f"under {likelier} than under {other}"
-        )
-
-
-def named_witness(
-    G: Channel | ArrayLike, likelier: int, other: int, likely: Booleans, report: Any
-) -> Witness:
-    """Return a witness with the value names of a `Channel`, or with indices for an array."""
-    favoured = likely.nonzero()[0].tolist()
-    if not isinstance(G, Channel):
-        return Witness(likelier, other, tuple(favoured), report)
-    targets, sources = G.given.values, G.output.values
-    names = tuple(sources[u] for u in favoured)
-    return Witness(targets[likelier], targets[other], names, report)
-
-
-@dataclass(frozen=True)
-class Leakage:
-    """A correlation-induced leakage in nats, with its witness.
-
-    Parameters
-    ----------
-    value
-        The leakage l >= 0: reports are at most exp(l) times likelier under one target value than
-        under another.
-    witness
-        The target values and the report that attain it; None where the leakage is 0.
-    relaxation
-        The certified delta': the channel from target to report is (l, delta')-LDP.
-    paper_relaxation
-        The paper's f* = delta A, never below `relaxation`; equal to it at epsilon 0, where the
-        paper's listing sets none.
-
-    Examples
-    --------
-    >>> float(Leakage(0.25, None))
-    0.25
-    """
-
-    value: float
-    witness: Witness | None
-    relaxation: float = 0.0
-    paper_relaxation: float = 0.0
-
-    def __float__(self) -> float:
-        return self.value
-
-
 def two_level_leakage(
     G: Channel | ArrayLike,
     sets: LikelySets,
@@ -335,3 +241,46 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
         return 0.0
     operations = 2 * channel.shape[1] + math.ceil(epsilon)
     return min(delta, math.nextafter(round_up(delta * share, operations), math.inf))
+
+
+# All pairs of rows: limits of masses, and gains --------------------------------------------------
+
+
+class BestRows(NamedTuple):
+    """The largest log-ratio of each set, and its two rows."""
+
+    ratio: Floats
+    likelier: Integers
+    other: Integers
+
+
+def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
+    """Return, for each set (last axis), the largest log-ratio of `high[x]` to `low[x']`, x != x'.
+
+    The two largest `high` and the two smallest `low` suffice: at most one row has both extremes.
+    Masses are clipped to [0, 1].
+    """
+    first, last = high.argmax(axis=-2), low.argmin(axis=-2)
+
+    def ratio(x: Integers, y: Integers) -> Floats:
+        above = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
+        below = np.maximum(np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :], 0.0)
+        return log_ratio(np.minimum(above, 1.0) - below, below, contrast)
+
+    same = first == last
+    if not same.any():
+        return BestRows(ratio(first, last), first, last)
+    others, rest = high.copy(), low.copy()
+    np.put_along_axis(others, first[..., None, :], -np.inf, axis=-2)
+    np.put_along_axis(rest, last[..., None, :], np.inf, axis=-2)
+    second, next_last = others.argmax(axis=-2), rest.argmin(axis=-2)
+    swapped = same & (ratio(second, last) >= ratio(first, next_last))
+    first, last = np.where(swapped, second, first), np.where(same & ~swapped, next_last, last)
+    return BestRows(ratio(first, last), first, last)
+
+
+def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
+    """Return the sum over u of max(0, gains[x, u] - losses[x', u]) for all pairs of rows."""
+    step = max(1, GAIN_CELLS // losses.size)
+    blocks = (gains[i : i + step, None] - losses for i in range(0, max(len(gains), 1), step))
+    return np.concatenate([np.maximum(block, 0.0, out=block).sum(axis=2) for block in blocks])

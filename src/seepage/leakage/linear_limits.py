@@ -20,7 +20,7 @@ import numpy as np
 
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio
 from seepage.leakage.deviations import kl_lower, kl_upper, tangent_lines
-from seepage.leakage.solver import sums_of_gains
+from seepage.leakage.likely_sets import sums_of_gains
 
 TINY = 1e-280
 """Smallest denominator of a ratio."""

@@ -15,7 +15,8 @@ from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
-from seepage.leakage.likely_sets import Leakage, LikelySets, relaxation
+from seepage.leakage.leaks import Leakage
+from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits, ranked_pairs
 from seepage.leakage.release import PUBLIC, VIEWS, Release, View, by_kind, releases
 

@@ -18,7 +18,8 @@ from seepage._registry import MECHANISMS
 from seepage.data.channel import Channel, as_matrix
 from seepage.data.domain import Domain, for_each
 from seepage.errors import ChannelError, InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
+from seepage.leakage.leaks import Leakage, named_witness
+from seepage.leakage.likely_sets import LikelySets, two_level_leakage
 from seepage.leakage.robust_bound import Ball, robust_leakage
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio, round_up
 from seepage.data.channel import as_matrix
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
-from seepage.leakage.solver import best_rows, sums_of_gains
+from seepage.leakage.leaks import Leakage, named_witness
+from seepage.leakage.likely_sets import LikelySets, best_rows, sums_of_gains, two_level_leakage
 
 MAX_ENUMERATED = 12
 """Maximum alphabet size for which all 2^t - 2 sets are enumerated."""

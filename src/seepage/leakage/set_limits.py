@@ -26,9 +26,9 @@ from seepage.leakage.deviations import (
     clopper_pearson,
     kl_limits,
 )
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.likely_sets import LikelySets, best_rows, sums_of_gains
 from seepage.leakage.linear_limits import upper_over_all_sets
-from seepage.leakage.solver import best_rows, best_sets, sums_of_gains
+from seepage.leakage.solver import best_sets
 
 MAX_VALUES = 12
 """Maximum alphabet size whose 2^t sets are all enumerated; beyond, straight lines."""

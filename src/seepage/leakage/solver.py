@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from seepage._numerics import (
     LARGE_EPSILON,
@@ -33,9 +32,6 @@ STACK_BLOCK = 1 << 14
 
 SINGLE_BLOCK = 1 << 17
 """Cells per block of a single channel, where the memory is reused."""
-
-GAIN_CELLS = 1 << 16
-"""Cells per block in `sums_of_gains`, so that it fits a core's cache."""
 
 COMPILED_CELLS = 1 << 22
 """Minimum number of cells (m^2 t) of a channel for Numba, which takes 2 to 4 s to load: as long as
@@ -375,46 +371,3 @@ def _best_prefix(
     for _, u, _, _ in order[:length]:
         chosen[u] = True
     return float(np.log1p(largest)), np.array(chosen)
-
-
-# All pairs of rows: limits of masses, and gains --------------------------------------------------
-
-
-class BestRows(NamedTuple):
-    """The largest log-ratio of each set, and its two rows."""
-
-    ratio: Floats
-    likelier: Integers
-    other: Integers
-
-
-def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
-    """Return, for each set (last axis), the largest log-ratio of `high[x]` to `low[x']`, x != x'.
-
-    The two largest `high` and the two smallest `low` suffice: at most one row has both extremes.
-    Masses are clipped to [0, 1].
-    """
-    first, last = high.argmax(axis=-2), low.argmin(axis=-2)
-
-    def ratio(x: Integers, y: Integers) -> Floats:
-        above = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
-        below = np.maximum(np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :], 0.0)
-        return log_ratio(np.minimum(above, 1.0) - below, below, contrast)
-
-    same = first == last
-    if not same.any():
-        return BestRows(ratio(first, last), first, last)
-    others, rest = high.copy(), low.copy()
-    np.put_along_axis(others, first[..., None, :], -np.inf, axis=-2)
-    np.put_along_axis(rest, last[..., None, :], np.inf, axis=-2)
-    second, next_last = others.argmax(axis=-2), rest.argmin(axis=-2)
-    swapped = same & (ratio(second, last) >= ratio(first, next_last))
-    first, last = np.where(swapped, second, first), np.where(same & ~swapped, next_last, last)
-    return BestRows(ratio(first, last), first, last)
-
-
-def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
-    """Return the sum over u of max(0, gains[x, u] - losses[x', u]) for all pairs of rows."""
-    step = max(1, GAIN_CELLS // losses.size)
-    blocks = (gains[i : i + step, None] - losses for i in range(0, max(len(gains), 1), step))
-    return np.concatenate([np.maximum(block, 0.0, out=block).sum(axis=2) for block in blocks])

@@ -15,7 +15,8 @@ from seepage._numerics import Booleans, Floats, Integers, nearest_distribution
 from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets, two_level_leakage
+from seepage.leakage.leaks import Leakage
+from seepage.leakage.likely_sets import LikelySets, two_level_leakage
 from seepage.mechanisms.randomness import ROWS, Randomness, Seed, argmax_random_ties, randomness
 from seepage.mechanisms.reports import Reports, ValueReports
 
