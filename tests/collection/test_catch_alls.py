@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plan_examples import DOMAIN, counts, people, plan_for
-from seepage.collection.record_source import catch_alls, open_records
+from seepage.collection.perturb import catch_alls, open_records
 from seepage.data.datasets import dataset
 from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import as_pairs

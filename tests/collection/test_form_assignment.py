@@ -14,15 +14,15 @@ from scipy.stats import chisquare
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
-from seepage.collection.perturb import (
+from seepage.collection.form_assignment import (
     checked_key,
     derived_forms,
     drawn_forms,
     form_of_words,
+    identifier_text,
     new_key,
-    perturb_file,
 )
-from seepage.collection.record_source import identifier_text
+from seepage.collection.perturb import perturb_file
 from seepage.collection.report_source import open_reports
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.records import Records

@@ -163,10 +163,11 @@ def test_a_killed_run_leaves_no_output(tmp_path, kind, number, leftovers):
 
 
 def test_the_records_are_not_overwritten(tmp_path):
-    path = tmp_path / "people.parquet"
+    path, links = tmp_path / "people.parquet", tmp_path / "links"
     pq.write_table(people(10), path)
-    (tmp_path / "link.parquet").symlink_to(path)
-    for data in (path, tmp_path / "link.parquet", tmp_path):
+    links.mkdir()
+    (links / "link.parquet").symlink_to(path)
+    for data in (path, links / "link.parquet", tmp_path, links):
         with pytest.raises(InputError, match="the output must not be the data"):
             perturb_file(PLAN, data, path)
     assert pq.read_table(path).equals(people(10))

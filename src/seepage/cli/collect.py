@@ -130,7 +130,7 @@ def _key_for(identifier: str | None, path: str | None) -> str | bytes | None:
         raise InputError("--key-file needs --identifier, the column of stable identifiers")
     if path is None or Path(path).exists():
         return path
-    from seepage.collection.perturb import new_key
+    from seepage.collection.form_assignment import new_key
 
     key = new_key(path)
     click.echo(f"a new key was written to {path}: keep it secret, and for the next time", err=True)

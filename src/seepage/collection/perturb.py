@@ -1,44 +1,40 @@
 """Records to reports: every person is assigned a form, and the answers to it are perturbed.
 
-A form is drawn at random, read from a column, or derived from an identifier.  It is drawn by one
-uniform 64-bit word w: the first form whose cumulative share is above w.  If people may be asked
-again, w is derived from a stable identifier instead, so that nobody answers two forms:
-
-    w = the first 8 bytes, big-endian, of HMAC-SHA-256(key, "seepage form" 0x00 identifier)
-
-with the identifier as UTF-8 text without surrounding blanks; an integer is its decimal digits.
-The key is secret: whoever knows it can compute a person's form, which is public anyway, but can
-also choose identifiers to get a certain form.
+Records are coded in the plan's domain: a value outside it raises an error, or is coded as the
+catch-all value of its attribute.
 """
 
-import hmac
 import os
-import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Codes, Integers
 from seepage._results import Progress
-from seepage.collection.record_source import FormColumn, open_records
+from seepage.collection.form_assignment import FormColumn, drawn_forms, form_column
 from seepage.collection.report_source import (
     FORM,
     report_columns,
     reports_schema,
     spread_reports,
 )
-from seepage.data.table.sources import find_files
-from seepage.errors import DomainError, InputError
+from seepage.data.datasets import dataset
+from seepage.data.domain import Domain
+from seepage.data.inputs import is_dataset_name
+from seepage.data.table import TableOptions, TableScan
+from seepage.data.table.column import Column
+from seepage.data.table.options import ALL_OTHERS
+from seepage.data.table.sources import find_files, open_source
+from seepage.errors import DomainError, InputError, TableError
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import ValueReports
-from seepage.plan.form import Form, cumulative
+from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 
 ROW_GROUP = 1 << 17
@@ -114,9 +110,9 @@ def _reports(
     scan = open_records(data, plan.collected, other, assigned, **table_options)
     try:
         for batch in scan.batches(progress):
-            answers = dict(zip(plan.collected.names, batch.codes, strict=False))
+            answers = dict(zip(plan.collected.names, batch.codes, strict=True))
             if assigned is not None:
-                forms = batch.codes[-1].astype(np.int64)
+                forms = assigned.forms(plan, scan.beside, batch)
             else:
                 forms = drawn_forms(plan, len(batch.codes[0]), source)
             arrays = perturbed_columns(plan, answers, forms, source)
@@ -195,93 +191,98 @@ def _check_output_differs(data: Any, output: str | os.PathLike[str]) -> None:
         raise InputError(f"the output must not be the data, got {os.fspath(output)!r} for both")
 
 
-# Assignment of forms -----------------------------------------------------------------------------
+# Records ------------------------------------------------------------------------------------------
 
-PURPOSE = b"seepage form\0"
-"""Domain separation prefix of the HMAC message: other uses of the key give other bytes."""
-
-MIN_KEY_BYTES = 16
-NEW_KEY_BYTES = 32
+FIXED = ("domain", "bins", "pool", "person")
+"""Table options that a plan fixes."""
 
 
-def new_key(path: str | os.PathLike[str]) -> bytes:
-    """Write a new random key to a new file with mode 0600, in hexadecimal; return the key."""
-    key = secrets.token_bytes(NEW_KEY_BYTES)
-    file = _checks.path(path, "key file")
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror}") from None
-    with os.fdopen(descriptor, "w") as stream:
-        stream.write(f"{key.hex()}\n")
-    return key
+def open_records(
+    data: Any,
+    domain: Domain,
+    /,
+    other: str | Mapping[str, str] | None = None,
+    assigned: FormColumn | None = None,
+    **table: Any,
+) -> TableScan:
+    """Return a scan of records that codes them in a domain.
 
-
-def checked_key(key: Any) -> bytes:
-    """Return a key of at least 16 bytes, given as bytes or as the path of a hexadecimal file."""
-    secret: bytes
-    if isinstance(key, bytes):
-        secret = key
-    else:
-        file = _checks.path(key, "key")
-        try:
-            secret = bytes.fromhex(file.read_text())
-        except (OSError, ValueError):
-            raise InputError(
-                f"key must be a file of hexadecimal digits, got {str(file)!r}"
-            ) from None
-    if len(secret) < MIN_KEY_BYTES:
-        raise InputError(f"key must have at least {MIN_KEY_BYTES} bytes, got {len(secret)}")
-    return secret
-
-
-def form_of_words(plan: Plan, words: NDArray[np.uint64]) -> Integers:
-    """Return the index, from 0, of the form that each uniform word draws."""
-    ends = np.array(cumulative(plan.forms)[:-1], dtype=np.uint64)
-    return np.asarray(np.searchsorted(ends, words, side="right"))
-
-
-def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
-    """Return the form index of `count` people, drawn by the shares; no draw for a single form."""
-    if len(plan.forms) == 1:
-        return np.zeros(count, dtype=np.int64)
-    return form_of_words(plan, source.words(count))
-
-
-def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integers:
-    """Return the form index of each identifier, derived from its HMAC.
+    Parameters
+    ----------
+    data
+        A frame, the path of a file, folder or glob, or the name of a dataset.
+    domain
+        The attributes; other columns are ignored.
+    other
+        The catch-all value for values outside the domain, see `catch_alls`.
+    assigned
+        The column that determines each person's form, read beside the codes.
+    table
+        Options of `TableOptions`.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.plan import ProductChannel, Question, plan_of_forms
-    >>> adult = sp.load_pairs("adult").select(["sex", "race"])
-    >>> ask = [Question(attribute=name, mechanism="grr", epsilon=1.0) for name in ("sex", "race")]
-    >>> forms = [(1.0, ProductChannel(questions=(one,)), "worst", [1.0, 1.0]) for one in ask]
-    >>> plan = plan_of_forms(adult, forms, limit=1.0)
-    >>> derived_forms(plan, ["ann", "bob", "cat", "dan", "ann"], bytes(32)).tolist()
-    [1, 0, 1, 1, 1]
+    >>> domain = Domain([sp.Attribute("job", ("nurse", "smith", "other"))])
+    >>> scan = open_records(pa.table({"job": ["smith", "pilot"]}), domain, other="other")
+    >>> [batch.codes[0].tolist() for batch in scan.batches()]
+    [[1, 2]]
     """
-    words = b"".join(
-        hmac.digest(key, PURPOSE + identifier.strip().encode(), "sha256")[:8]
-        for identifier in identifiers
-    )
-    return form_of_words(plan, np.frombuffer(words, dtype=">u8").astype(np.uint64))
+    for name in table:
+        if name in FIXED:
+            raise InputError(f"{name} has no effect: the plan fixes it")
+    if isinstance(data, str) and is_dataset_name(data):
+        published = dataset(data)
+        settings = {name: published.table[name] for name in published.table if name not in FIXED}
+        data, table = published.read(), {**settings, **table}
+    others = catch_alls(domain, other)
+    options = TableOptions.from_keywords(domain=domain, **table)
+    source = open_source(data, options, on_demand=True)
+    read = {options.rename.get(name, name): name for name in source.names}
+    needed = dict.fromkeys(domain.names, "the plan asks for")
+    if assigned is not None:
+        needed[assigned.name] = "forms are assigned by"
+    for name, needs in needed.items():
+        if name not in read:
+            hint = _checks.near_miss(name, read)
+            raise TableError(f"{needs} {name!r}, and the table has no such column{hint}")
+    columns = [
+        Column(choice, options, fields=source.fields, other=others.get(choice.name))
+        for choice in options.choose(source.names)
+    ]
+    beside = None if assigned is None else read[assigned.name]
+    return TableScan(source, columns, options, beside=beside)
 
 
-def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn | None:
-    """Return the column that determines forms, None if they are drawn; check the arguments."""
-    if form is not None and identifier is not None:
-        raise InputError("forms are in a column (form) or derived from one (identifier), not both")
-    if identifier is None:
-        if key is not None:
-            raise InputError("key needs the column of identifiers (identifier), got None")
-        return None if form is None else FormColumn(_checks.text(form, "form"), len(plan.forms))
-    if key is None:
-        raise InputError("identifier needs the secret key that derives forms (key), got None")
-    secret = checked_key(key)
-    return FormColumn(
-        _checks.text(identifier, "identifier"),
-        len(plan.forms),
-        lambda identifiers: derived_forms(plan, identifiers, secret),
+def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[str, str]:
+    """Return the catch-all value of each attribute that has one.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    other
+        A mapping from attribute to one of its values, with `"*"` for all other attributes that
+        have the value (at least one must); a single value stands for `{"*": value}`.
+
+    Examples
+    --------
+    >>> from seepage.data.domain import Attribute
+    >>> domain = Domain([Attribute("job", ("nurse", "other")), Attribute("sex", ("F", "M"))])
+    >>> catch_alls(domain, "other"), catch_alls(domain, {"*": "other", "sex": "F"})
+    ({'job': 'other'}, {'job': 'other', 'sex': 'F'})
+    """
+    if other is None:
+        return {}
+    named = (
+        dict(other) if isinstance(other, Mapping) else {ALL_OTHERS: _checks.text(other, "other")}
     )
+    shared = dict[str, str]()
+    if ALL_OTHERS in named:
+        value = named.pop(ALL_OTHERS)
+        shared = {attribute.name: value for attribute in domain if value in attribute.values}
+        if not shared:
+            raise InputError(f"no attribute has the catch-all value {value!r}")
+    for name, value in named.items():
+        domain[name].code(value)
+    return shared | named

@@ -300,7 +300,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         identifier, key
             A column of stable identifiers from which forms are derived, so that a person who is
             asked again gets the same form; and the secret key, bytes or the path of its file
-            (see `seepage.collection.perturb`).
+            (see `seepage.collection.form_assignment`).
         table_options
             Table options of `count_pairs`, except those that the plan fixes: `domain`, `bins`,
             `pool` and `person`.

@@ -67,6 +67,9 @@ class BinCoder:
         The attribute of a given domain, whose values are the bins.
     dropping
         Whether records with missing values are dropped.
+    other
+        The value of the given attribute that stands for texts, for numbers outside the edges, and
+        for missing values if it has no category for them; None for none.
 
     Attributes
     ----------
@@ -81,9 +84,13 @@ class BinCoder:
     markers: frozenset[str]
     given: Attribute | None = None
     dropping: bool = False
+    other: str | None = None
 
     def __post_init__(self) -> None:
         self.outside: int | None = None
+        self._other: int | None = None
+        if self.given is not None and self.other is not None:
+            self._other = self.given.code(self.other)
         self._any_missing = False
         self._plain = binned_attribute(self.name, self.edges, missing=False)
         self._with_missing = self.given or binned_attribute(self.name, self.edges, missing=True)
@@ -92,7 +99,7 @@ class BinCoder:
         if MISSING in values:
             self._missing_code: int | None = values.index(MISSING)
         else:
-            self._missing_code = len(values) if self.dropping else None
+            self._missing_code = len(values) if self.dropping else self._other
 
     @property
     def missing(self) -> int | None:
@@ -112,6 +119,9 @@ class BinCoder:
 
     def code(self, array: pa.Array) -> Codes:
         """Return the code of each entry's bin."""
+        texts = None if self._other is None else _text_fields(array, self.markers)
+        if texts is not None:
+            array = pc.if_else(pa.array(texts), pa.scalar(None, array.type), array)
         values, missing = numbers_of(array, self.markers)
         outside = self._rows_outside(values, missing)
         codes = _bins_of(values, self.edges[1:-1])
@@ -122,12 +132,20 @@ class BinCoder:
                 raise OutsideDomain(int(np.argmax(missing)), missing=True)
             self._any_missing = True
             codes[missing] = self._missing_code
+        if texts is not None:
+            codes[texts] = self._outside_code(texts)
         if outside is not None:
-            if not self.dropping:
-                raise OutsideDomain(int(np.argmax(outside)))
-            self.outside = self._with_missing.size + 1
-            codes[outside] = self.outside
+            codes[outside] = self._outside_code(outside)
         return codes
+
+    def _outside_code(self, outside: Booleans) -> int:
+        """Return the code of texts, and of numbers outside the edges; raise if there is none."""
+        if self._other is not None:
+            return self._other
+        if not self.dropping:
+            raise OutsideDomain(int(np.argmax(outside)))
+        self.outside = self._with_missing.size + 1
+        return self.outside
 
     def _rows_outside(self, values: NDArray[Any], missing: Booleans | None) -> Booleans | None:
         """Return the mask of numbers outside the edges, None if all are inside."""
@@ -138,6 +156,17 @@ class BinCoder:
             return None
         outside = (values < low) | (values > high)
         return np.asarray(outside if missing is None else outside & ~missing)
+
+
+def _text_fields(array: pa.Array, markers: frozenset[str]) -> Booleans | None:
+    """Return which fields are neither numbers nor missing-value markers; None if there are none."""
+    if is_number_type(array.type):
+        return None
+    encoded = array.dictionary_encode()
+    keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
+    is_text = [not (k is None or is_number(k) or key_label(k) in markers) for k in keys]
+    texts = np.isin(encoded.indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
+    return texts if texts.any() else None
 
 
 def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._numerics import Booleans, Codes
+from seepage.data.domain import OTHER
 from seepage.data.table.bin_coder import BinCoder, NotANumber, numbers_of
 from seepage.data.table.bins import Edges, NoBins
 from seepage.data.table.coders import CategoryCoder, category_coder, is_number_type, unpacked
@@ -37,6 +38,9 @@ class Column:
         The table options.
     fields
         Whether it consists of fields of a text file, which have no type.
+    other
+        The value of a given domain that stands for values outside it, also for texts and numbers
+        outside the bins; by default "(other)", of categories alone.
 
     Attributes
     ----------
@@ -54,13 +58,14 @@ class Column:
 
     coder: CategoryCoder | BinCoder
     alphabet: Alphabet | BinCoder
-    pooling = True
-    """Whether values outside a given domain are coded as its "(other)"."""
 
-    def __init__(self, choice: Choice, options: TableOptions, *, fields: bool) -> None:
+    def __init__(
+        self, choice: Choice, options: TableOptions, *, fields: bool, other: str | None = None
+    ) -> None:
         self.source, self.name = choice
         self._options = options
         self.fields = fields
+        self._other = other
         self.markers = marker_labels(options.missing_markers)
         self.given = None if options.domain is None else options.domain[self.name]
         self.rule = options.rule(self.name)
@@ -98,12 +103,17 @@ class Column:
         dropping = self._options.dropping
         if self.edges:
             self.coder = self.alphabet = BinCoder(
-                self.name, self.edges, markers=self.markers, given=self.given, dropping=dropping
+                self.name,
+                self.edges,
+                markers=self.markers,
+                given=self.given,
+                dropping=dropping,
+                other=self._other,
             )
             return
         if self.given is not None:
             self.alphabet = GivenAlphabet(
-                self.given, markers=self.markers, dropping=dropping, pooling=self.pooling
+                self.given, markers=self.markers, dropping=dropping, other=self._other or OTHER
             )
         else:
             self.alphabet = FoundAlphabet(

@@ -316,8 +316,8 @@ class FoundAlphabet:
 class GivenAlphabet:
     """The alphabet of a given attribute; a value outside it raises `OutsideDomain`.
 
-    If the attribute has the value "(other)", values outside have its code, and so have missing
-    values unless the attribute has a category for them.
+    If the attribute has the value `other`, values outside have its code, and so have missing values
+    unless the attribute has a category for them.
 
     Parameters
     ----------
@@ -329,22 +329,22 @@ class GivenAlphabet:
         Whether records with missing values are dropped.  Missing then needs no category and has
         the temporary code k = `known.size`; values outside the domain have k + 1 until it is known
         whether their records are dropped, see `Column.check_inside`.
-    pooling
-        Whether values outside are coded as "(other)".
+    other
+        The value that stands for values outside, if the attribute has it.
     """
 
     known: Attribute
     _: KW_ONLY
     markers: frozenset[str]
     dropping: bool
-    pooling: bool = True
+    other: str = OTHER
 
     given: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self.outside: int | None = None
         self._codes = {value: code for code, value in enumerate(self.known.values)}
-        self._other = self._codes.get(OTHER) if self.pooling else None
+        self._other = self._codes.get(self.other)
         if self.dropping:
             self._codes.setdefault(MISSING, self.known.size)
 

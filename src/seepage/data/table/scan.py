@@ -68,6 +68,8 @@ class TableScan:
     choice
         Selects among the records that are not dropped: one per person; None for all.  Values are
         discovered in all records.
+    beside
+        A column of the table that is read as it is, beside the codes; None for none.
 
     Attributes
     ----------
@@ -81,6 +83,8 @@ class TableScan:
         Records read so far, and records among them dropped for a missing value.
     with_missing
         Indices of the columns without codes in which `find` found missing numbers.
+    beside
+        The column read as it is, of the records of the batch yielded last.
 
     Examples
     --------
@@ -100,11 +104,14 @@ class TableScan:
         options: TableOptions,
         first: int | None = None,
         choice: "RecordChoice | None" = None,
+        beside: str | None = None,
     ) -> None:
         self._source = source
         self._options = options
         self._first = first
         self._choice = choice
+        self._beside = beside
+        self.beside: pa.Array | None = None
         self._people: pa.Array | None = None
         self.columns = columns
         self.names = tuple(column.name for column in columns)
@@ -167,6 +174,8 @@ class TableScan:
                     column.start(array.type)
                     codes[index] = column.code(array, first)
             batch = self._selected(self._without_dropped(codes, {}, first), len(arrays[0]))
+            if self.beside is not None and batch.kept is not None:
+                self.beside = self.beside.filter(batch.kept)
             if len(batch.codes[0]):
                 yield batch
             if progress is not None:
@@ -185,11 +194,13 @@ class TableScan:
 
         names = [column.source for column in self.columns]
         person = None if self._choice is None else self._choice.column
-        to_read = names if person is None or person in names else [*names, person]
+        further = (name for name in (person, self._beside) if name is not None)
+        to_read = list(dict.fromkeys([*names, *further]))
         for batch in self._source.batches(to_read):
             if not batch.num_rows:
                 continue
             self._people = None if person is None else batch.column(person)
+            self.beside = None if self._beside is None else batch.column(self._beside)
             arrays = [unpacked(batch.column(name)) for name in names]
             if not self.rows_read:
                 for column, array in zip(self.columns, arrays, strict=True):

@@ -1,0 +1,195 @@
+"""Who is given which form: drawn at random, read from a column, or derived from an identifier.
+
+A form is drawn by one uniform 64-bit word w: the first form whose cumulative share is above w.  If
+people may be asked again, w is derived from a stable identifier instead, so that nobody answers
+two forms:
+
+    w = the first 8 bytes, big-endian, of HMAC-SHA-256(key, "seepage form" 0x00 identifier)
+
+with the identifier as UTF-8 text without surrounding blanks; an integer is its decimal digits.
+The key is secret: whoever knows it can compute a person's form, which is public anyway, but can
+also choose identifiers to get a certain form.
+"""
+
+import hmac
+import math
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from seepage import _checks
+from seepage._numerics import Integers
+from seepage.data.table.scan import CodedBatch
+from seepage.errors import InputError
+from seepage.mechanisms.randomness import Randomness
+from seepage.plan.form import cumulative
+from seepage.plan.plan import Plan
+
+PURPOSE = b"seepage form\0"
+"""Domain separation prefix of the HMAC message: other uses of the key give other bytes."""
+
+MIN_KEY_BYTES = 16
+NEW_KEY_BYTES = 32
+
+
+def new_key(path: str | os.PathLike[str]) -> bytes:
+    """Write a new random key to a new file with mode 0600, in hexadecimal; return the key."""
+    key = secrets.token_bytes(NEW_KEY_BYTES)
+    file = _checks.path(path, "key file")
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from None
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(f"{key.hex()}\n")
+    return key
+
+
+def checked_key(key: Any) -> bytes:
+    """Return a key of at least 16 bytes, given as bytes or as the path of a hexadecimal file."""
+    secret: bytes
+    if isinstance(key, bytes):
+        secret = key
+    else:
+        file = _checks.path(key, "key")
+        try:
+            secret = bytes.fromhex(file.read_text())
+        except (OSError, ValueError):
+            raise InputError(
+                f"key must be a file of hexadecimal digits, got {str(file)!r}"
+            ) from None
+    if len(secret) < MIN_KEY_BYTES:
+        raise InputError(f"key must have at least {MIN_KEY_BYTES} bytes, got {len(secret)}")
+    return secret
+
+
+def form_of_words(plan: Plan, words: NDArray[np.uint64]) -> Integers:
+    """Return the index, from 0, of the form that each uniform word draws."""
+    ends = np.array(cumulative(plan.forms)[:-1], dtype=np.uint64)
+    return np.asarray(np.searchsorted(ends, words, side="right"))
+
+
+def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
+    """Return the form index of `count` people, drawn by the shares; no draw for a single form."""
+    if len(plan.forms) == 1:
+        return np.zeros(count, dtype=np.int64)
+    return form_of_words(plan, source.words(count))
+
+
+def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integers:
+    """Return the form index of each identifier, derived from its HMAC.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> from seepage.plan import ProductChannel, Question, plan_of_forms
+    >>> adult = sp.load_pairs("adult").select(["sex", "race"])
+    >>> ask = [Question(attribute=name, mechanism="grr", epsilon=1.0) for name in ("sex", "race")]
+    >>> forms = [(1.0, ProductChannel(questions=(one,)), "worst", [1.0, 1.0]) for one in ask]
+    >>> plan = plan_of_forms(adult, forms, limit=1.0)
+    >>> derived_forms(plan, ["ann", "bob", "cat", "dan", "ann"], bytes(32)).tolist()
+    [1, 0, 1, 1, 1]
+    """
+    words = b"".join(
+        hmac.digest(key, PURPOSE + identifier.strip().encode(), "sha256")[:8]
+        for identifier in identifiers
+    )
+    return form_of_words(plan, np.frombuffer(words, dtype=">u8").astype(np.uint64))
+
+
+# Columns -----------------------------------------------------------------------------------------
+
+
+class FormColumn(NamedTuple):
+    """A column of a table that determines the form of each person.
+
+    Parameters
+    ----------
+    name
+        The column: numbers of forms from 1, or identifiers.
+    key
+        The secret key that derives forms from identifiers; None for a column of numbers.
+    """
+
+    name: str
+    key: bytes | None = None
+
+    def forms(self, plan: Plan, column: pa.Array, batch: CodedBatch) -> Integers:
+        """Return the form index of each record of a batch, from the column of these records."""
+        if self.key is not None:
+            return derived_forms(plan, self.identifiers(column, batch), self.key)
+        count = len(plan.forms)
+        rule = f"must be the number of a form, from 1 to {count}"
+        numbers = self._parsed(column, batch, lambda value: _form_number(value, count), rule)
+        return np.array(numbers) - 1
+
+    def identifiers(self, column: pa.Array, batch: CodedBatch) -> list[str]:
+        """Return the identifier of each record of a batch."""
+        rule = "must be an identifier, text or an integer"
+        return self._parsed(column, batch, identifier_text, rule)
+
+    def _parsed(
+        self, column: pa.Array, batch: CodedBatch, parse: Callable[[Any], Any], rule: str
+    ) -> list[Any]:
+        values = column.to_pylist()
+        parsed = [parse(value) for value in values]
+        if None in parsed:
+            row = parsed.index(None)
+            broken = rule if values[row] is not None or self.key else "has no form"
+            if batch.kept is not None:
+                row = int(np.flatnonzero(batch.kept)[row])
+            where = f"record {batch.first + row + 1:,}: column {self.name!r}"
+            raise InputError(f"{where} {broken}")
+        return parsed
+
+
+def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn | None:
+    """Return the column that determines forms, None if they are drawn; check the arguments."""
+    if form is not None and identifier is not None:
+        raise InputError("forms are in a column (form) or derived from one (identifier), not both")
+    if identifier is None and key is not None:
+        raise InputError("key needs the column of identifiers (identifier), got None")
+    if form is None and identifier is None:
+        return None
+    if identifier is not None and key is None:
+        raise InputError("identifier needs the secret key that derives forms (key), got None")
+    name = "form" if identifier is None else "identifier"
+    column = _checks.text(form if identifier is None else identifier, name)
+    if column in plan.collected:
+        raise InputError(
+            f"the column of forms or identifiers must be none of the plan's attributes, "
+            f"got {column!r}"
+        )
+    return FormColumn(column, None if identifier is None else checked_key(key))
+
+
+def identifier_text(value: Any) -> str | None:
+    """Return an identifier as text, equal for text, integer and float columns; None if invalid.
+
+    Examples
+    --------
+    >>> [identifier_text(value) for value in ("007", 7, 7.0, " ann ", "", None, 0.5)]
+    ['007', '7', '7', 'ann', None, None, None]
+    """
+    if isinstance(value, str):
+        return value.strip() or None
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        return None
+    if not math.isfinite(value) or value != int(value):
+        return None
+    return str(int(value))
+
+
+def _form_number(value: Any, count: int) -> int | None:
+    """Return the number of a form; None if it is not an integer from 1 to `count`."""
+    try:
+        number = math.nan if value is None or isinstance(value, bool) else float(value)
+    except ValueError:
+        return None
+    return int(number) if number in range(1, count + 1) else None
