@@ -210,7 +210,7 @@ def test_every_chart_takes_any_name():
 
 
 def test_the_page_and_the_charts_have_one_colour_for_each_kind():
-    styles = resources.files("seepage.report") / "static" / "css"
+    styles = resources.files("seepage") / "templates" / "css"
     light = (styles / "base.css").read_text(encoding="utf-8").split("@media")[0]
     for kind, (colour, _) in results.KINDS.items():
         variable = "lower" if kind == "lower bound" else kind

@@ -88,7 +88,7 @@ class Analysis(Result):
     def report(self, path: str | os.PathLike[str], *, counts: bool = True) -> None:
         """Write the report, one self-contained HTML page, atomically.
 
-        Without `counts` the page has no pair counts, and shows no distributions of single pairs.
+        Without `counts` the page has no shares of values in single pairs, which come from counts.
         """
         from seepage.report.page import report_page
 

@@ -197,12 +197,12 @@ def lower_text(value: float) -> str:
     """Return a lower bound with two decimals, rounded down; a shortfall of 1e-11 is ignored."""
     if not math.isfinite(value):
         return "infinitely many"
-    return f"{math.floor(100 * value + 1e-9) / 100:.2f}"
+    return f"{math.floor(100 * value + 1e-9) / 100:.2f}" if value < 1e15 else f"{value:g}"
 
 
 def upper_text(value: float) -> str:
     """Return an upper bound with two decimals, rounded up; an excess of 1e-11 is ignored."""
-    return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if math.isfinite(value) else "infinity"
+    return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if value < 1e15 else "infinity"
 
 
 def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:

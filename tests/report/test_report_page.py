@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from report_pages import analysed, synthetic
 
@@ -16,16 +17,16 @@ import seepage as sp
 from seepage.cli.analyse import report as command
 from seepage.errors import InputError
 from seepage.plan.plan_page import STYLES as PLAN_STYLES
-from seepage.report.page import STYLES, report_page, with_imports
+from seepage.report.page import GRID, SCRIPTS, STYLES, UNIT, leakage_grid, report_page
 
-STATIC = Path(sp.__file__).parent / "report" / "static"
-MODULES = [*with_imports("main")]
-SCRIPTS = {name: (STATIC / "js" / f"{name}.js").read_text(encoding="utf-8") for name in MODULES}
+TEMPLATES = Path(sp.__file__).parent / "templates"
+TEXTS = {name: (TEMPLATES / "js" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS}
 FORBIDDEN = (
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|fetch\(|XMLHttp|"
     r"https?://(?!www\.w3\.org/2000/svg)"
 )
-TOP_LEVEL = re.compile(r"^(?:export )?(?:function\*?|class|const|let) (\w+)", re.MULTILINE)
+TOP_LEVEL = re.compile(r"^(?:function\*?|class|const|let) (\w+)", re.MULTILINE)
+CODE_LINE = re.compile(r"^\s*(?!//|/?\*)\S", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +88,9 @@ def test_edited_counts_are_rejected(small, tmp_path):
 
 def test_the_policy_allows_this_script_and_style_alone(small):
     page = report_page(small)
-    policy = re.search(r'Policy" content="([^"]*)"', page)[1].replace("&#x27;", "'")
-    for tag, directive in (("script", "script-src"), ("style", "style-src")):
-        inside = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1]
+    policy = re.search(r'Policy" content="([^"]*)"', page)[1].replace("&#39;", "'")
+    for tag, directive in (('script type="module"', "script-src"), ("style", "style-src")):
+        inside = re.search(rf"<{tag}>(.*?)</{tag.split()[0]}>", page, re.DOTALL)[1]
         digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
         assert f"{directive} 'sha256-{digest}'" in policy
     assert "default-src 'none'" in policy
@@ -102,7 +103,7 @@ def test_no_name_can_leave_its_element():
     assert page.count("<script") == 2
     assert page.count("</script>") == 2
     data = re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1]
-    assert [a["name"] for a in json.loads(data)["attributes"]] == odd
+    assert json.loads(data)["names"] == odd
 
 
 @pytest.mark.parametrize(
@@ -117,46 +118,29 @@ def test_one_attribute_has_a_page():
     assert "<!doctype html>" in report_page(analysed(synthetic(1, 3)))
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_are_clean(name):
-    text = SCRIPTS[name]
+    text = TEXTS[name]
     assert not re.search(FORBIDDEN, text)
     assert len(text.splitlines()) <= 300
     assert "\t" not in text
     assert not re.search(r" +$|[^=!]==[^=]|\bvar\b|console\.", text, re.MULTILINE)
-    earlier = MODULES[: MODULES.index(name)]
-    body = re.sub(r"^import [^;]*;\n", "", text, flags=re.MULTILINE)
-    for names, module in re.findall(
-        r'^import \{([^}]*)\} from "\./(\w+)\.js";', text, re.MULTILINE
-    ):
-        assert module in earlier, f"{name} imports {module}, which stands later"
-        for each in filter(None, map(str.strip, names.split(","))):
-            assert re.search(
-                rf"^export (?:function\*?|class|const) {each}\b", SCRIPTS[module], re.M
-            )
-            assert re.search(rf"\b{each}\b", body), f"{name} does not use {each}"
 
 
-def test_every_script_and_style_is_on_the_page():
-    assert {path.stem for path in (STATIC / "js").glob("*.js")} == set(MODULES)
-    assert {path.stem for path in (STATIC / "css").glob("*.css")} == {*STYLES, *PLAN_STYLES}
+def test_scripts_compute_nothing_and_stay_few():
+    assert sum(len(CODE_LINE.findall(text)) for text in TEXTS.values()) <= 800
+    assert not re.search(r"Math\.(log|log1p|expm1)\b", "".join(TEXTS.values()).replace("log10", ""))
+
+
+def test_every_script_and_style_is_on_a_page():
+    assert {path.stem for path in (TEMPLATES / "js").glob("*.js")} == set(SCRIPTS)
+    styles = {*STYLES, *PLAN_STYLES, "questionnaire"}
+    assert {path.stem for path in (TEMPLATES / "css").glob("*.css")} == styles
 
 
 def test_scripts_share_no_names():
-    names = [each for text in SCRIPTS.values() for each in TOP_LEVEL.findall(text)]
+    names = [each for text in TEXTS.values() for each in TOP_LEVEL.findall(text)]
     assert len(names) == len(set(names)), sorted(n for n in names if names.count(n) > 1)
-
-
-def test_exported_names_used_elsewhere_are_imported():
-    for name, text in SCRIPTS.items():
-        own = set(TOP_LEVEL.findall(text))
-        imported = {
-            w.strip() for g in re.findall(r"^import \{([^}]*)\}", text, re.M) for w in g.split(",")
-        }
-        for module, other in SCRIPTS.items():
-            exported = set(re.findall(r"^export (?:function\*?|class|const) (\w+)", other, re.M))
-            used = {e for e in exported if re.search(rf"(?<![.\w\"'#-]){e}\(", text)}
-            assert module == name or used <= own | imported, (name, used - own - imported)
 
 
 PARSE = """
@@ -176,9 +160,9 @@ def test_scripts_parse_as_modules():
             [node, *options], input=json.dumps(scripts), capture_output=True, text=True, check=False
         )
 
-    found = parsed(SCRIPTS)
+    found = parsed(TEXTS)
     assert found.returncode == 0, found.stderr
-    assert "SyntaxError" in parsed({**SCRIPTS, "odd": "export const = 1;"}).stderr
+    assert "SyntaxError" in parsed({**TEXTS, "odd": "export const = 1;"}).stderr
 
 
 def test_a_result_cannot_lose_its_population(small, tmp_path):
@@ -199,3 +183,58 @@ def test_a_public_attribute_has_no_page_and_says_so():
     found = analysed(synthetic(3, 3), mechanism=["public", "grr", "grr"])
     with pytest.raises(InputError, match="'attribute 1' is public"):
         report_page(found)
+
+
+# The grid of budgets -----------------------------------------------------------------------------
+
+
+def _grid(page):
+    data = json.loads(re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1])
+    return data["analysed"], data["grid"]
+
+
+@pytest.mark.parametrize(
+    "mechanism", [None, "grr", "rappor", "oue", "exp", "blh", "olh", "she", "ss"]
+)
+@pytest.mark.parametrize("view", ["report", "inferred"])
+def test_leakages_on_the_page_are_never_below_those_of_python(mechanism, view):
+    pairs = synthetic(4, 3)
+    analysed_at, grid = _grid(report_page(analysed(pairs, 0.8, mechanism, view)))
+    assert [point["largest"] for point in grid] == sorted({0.8, *GRID})
+    assert grid[analysed_at]["largest"] == 0.8
+    for point in grid:
+        exact = sp.leakage_matrix(pairs, point["largest"], mechanism=mechanism, view=view).values
+        shown = UNIT * np.array(point["values"]).reshape(exact.shape)
+        assert (shown >= exact * (1 - 1e-12)).all()
+        assert (shown <= exact + 1.001 * UNIT).all()
+
+
+def test_budgets_of_the_grid_are_in_proportion():
+    found = analysed(synthetic(3, 4), [0.5, 1.0, 20.0], ["grr", "oue", "ss"])
+    at, grid = _grid(report_page(found))
+    assert grid[at]["epsilons"] == [0.5, 1.0, 20.0]
+    assert [point["largest"] for point in grid] == [2 * step for step in GRID]
+    for point in grid:
+        assert np.array(point["epsilons"]) / point["largest"] == pytest.approx([0.025, 0.05, 1.0])
+
+
+def test_a_budget_of_0_is_on_the_grid():
+    at, grid = _grid(report_page(analysed(synthetic(2, 3), 0.0)))
+    assert at == 0
+    assert grid[0]["epsilons"] == [0.0, 0.0]
+    assert grid[1]["epsilons"] == [0.1, 0.1]
+
+
+def test_a_mechanism_that_the_registry_does_not_create_has_no_other_budgets():
+    pairs = synthetic(3, 3)
+    survey = sp.MatrixMechanism([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], name="survey")
+    page = report_page(sp.analyse(pairs, 1.0, mechanism=[survey] * 3))
+    assert "Leakages at other budgets are not known for these mechanisms" in page
+    assert len(_grid(page)[1]) == 1
+    false = sp.MatrixMechanism([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]], name="grr")
+    assert len(leakage_grid(sp.leakage_matrix(pairs, 1.0, mechanism=[false] * 3))) == 1
+
+
+def test_budgets_whose_exponential_overflows_have_a_page():
+    at, grid = _grid(report_page(analysed(synthetic(3, 3), 700.0)))
+    assert grid[at]["largest"] == grid[-1]["largest"] == 700.0

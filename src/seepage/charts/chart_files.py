@@ -6,10 +6,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import altair as alt
+from markupsafe import Markup
 
 from seepage import _checks
 from seepage._files import whole_file
-from seepage._pages import Markup, static_page
+from seepage._pages import render_page
 from seepage.errors import InputError
 
 FORMATS = (".svg", ".png", ".pdf", ".html", ".json")
@@ -53,16 +54,34 @@ def save_chart(chart: Any, path: str | Path) -> None:
         chart.save(drawn, format="svg" if ending == ".html" else ending[1:], **scale)
         content = drawn.getvalue()
         if ending == ".html":
-            content = _page(content, Path(path).stem)
+            content = render_page("chart.html", Path(path).stem, picture=_with_tooltips(content))
         file.write(content if binary else content.encode())
 
 
-def _page(picture: str, title: str) -> str:
-    """Return a page around an SVG picture, in which each mark's description is its tooltip."""
+def inline_svg(chart: Any, label: str) -> Markup:
+    """Return an Altair chart as an SVG element for a page, coloured by the page's style sheet.
+
+    Each mark's description is its tooltip.  Without a background, so that it suits a dark page.
+    """
+    drawn = StringIO()
+    chart.save(drawn, format="svg")
+    return _with_tooltips(
+        drawn.getvalue(), {"class": "picture", "role": "img", "aria-label": label}
+    )
+
+
+def _with_tooltips(picture: str, attributes: dict[str, str] | None = None) -> Markup:
+    """Return an SVG element in which each mark's description is its tooltip.
+
+    With attributes, they are set and the background is removed.
+    """
     root = ElementTree.fromstring(picture.replace(' xmlns="http://www.w3.org/2000/svg"', "", 1))
     for mark in list(root.iter()):
         if mark.get("role") == "graphics-symbol" and mark.tag != "g":
             tip = ElementTree.Element("title")
             tip.text = mark.get("aria-label")
             mark.insert(0, tip)
-    return static_page(title, Markup(ElementTree.tostring(root, encoding="unicode")))
+    if attributes is not None:
+        root.attrib.update(attributes)
+        root.remove(root[0])
+    return Markup(ElementTree.tostring(root, encoding="unicode"))

@@ -28,6 +28,9 @@ MAX_WITH_NUMBERS = 24
 """Maximum number of attributes of a matrix whose cells show numbers."""
 
 WIDTH = 460
+MAX_LABEL = 320
+"""Maximum width of the name of an attribute beside its row, in pixels."""
+
 KINDS = {
     "certified": ("#0072B2", "square"),
     "statistical": ("#009E73", "circle"),
@@ -38,6 +41,9 @@ KINDS = {
 
 SAME_POINT = 0.02
 """Points closer than this share of the axis have one label."""
+
+LABEL_OVERHANG = 50
+"""Distance of the legend of totals, in pixels: labels of points extend beyond the axis."""
 
 LABEL_WIDTH = 0.13
 """Width of a label, as a share of the axis."""
@@ -151,6 +157,11 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
     return finish(chart)
 
 
+def _attribute_axis(order: list[str]) -> Any:
+    """Return the axis of attributes as rows, in this order, with room for long names."""
+    return alt.Y("attribute:N", sort=order, title=None, axis=alt.Axis(labelLimit=MAX_LABEL))
+
+
 @printable_names
 def totals_chart(rows: Rows, name: str = "") -> Any:
     """Return a dot plot of totals, one row per attribute, coloured by kind.
@@ -158,8 +169,8 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     Parameters
     ----------
     rows
-        One for each attribute and guarantee: `attribute`, `guarantee`, `kind`, `total`, and
-        `refuted`, whether an assumed total lies below a witness.
+        One for each attribute and guarantee: `attribute`, `guarantee`, `kind`, `total`, `refuted`,
+        whether an assumed total lies below a witness, and optionally the attribute's `limit`.
     name
         The name of the data, for the title.
     """
@@ -170,24 +181,29 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(zero=True)
     base = chart_of(rows).encode(
         x=alt.X("total:Q", title="Total leakage (nats)", scale=scale),
-        y=alt.Y("attribute:N", sort=order, title=None),
+        y=_attribute_axis(order),
     )
+    legend = alt.Legend(offset=LABEL_OVERHANG)
     points = base.mark_point(filled=True, size=90, opacity=1).encode(
-        color=alt.Color("kind:N", title="Kind", scale=alt.Scale(domain=kinds, range=colours)),
-        shape=alt.Shape("kind:N", title="Kind", scale=alt.Scale(domain=kinds, range=shapes)),
+        color=alt.Color(
+            "kind:N", title="Kind", scale=alt.Scale(domain=kinds, range=colours), legend=legend
+        ),
+        shape=alt.Shape(
+            "kind:N", title="Kind", scale=alt.Scale(domain=kinds, range=shapes), legend=legend
+        ),
         tooltip=["attribute:N", "guarantee:N", "kind:N", alt.Tooltip("total:Q", format=".4f")],
     )
     refuted = base.transform_filter("datum.refuted").mark_text(
         text="refuted", dx=-8, align="right", fontSize=10, color=PALETTE[1]
     )
     names = chart_of(_point_labels(rows)).mark_text(dy=-9, fontSize=9, color="#444444")
-    labels = names.encode(
-        x="total:Q", y=alt.Y("attribute:N", sort=order, title=None), text="names:N"
-    )
+    labels = names.encode(x="total:Q", y=_attribute_axis(order), text="names:N")
     title = _titled("What each attribute gives away in total", name)
-    return finish(
-        (points + refuted + labels).properties(width=WIDTH, height=alt.Step(STEP + 4), title=title)
-    )
+    layers = points + refuted + labels
+    if any(row.get("limit") is not None for row in rows):
+        layers = limit_marks(base) + layers
+        title += "; limits as marks"
+    return finish(layers.properties(width=WIDTH, height=alt.Step(STEP + 4), title=title))
 
 
 def _point_labels(rows: Rows) -> Rows:
@@ -236,7 +252,7 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
         for row in rows
     ]
     order = [row["attribute"] for row in labelled]
-    base = chart_of(labelled).encode(y=alt.Y("attribute:N", sort=order, title=None))
+    base = chart_of(labelled).encode(y=_attribute_axis(order))
     colours = alt.Scale(domain=EXPERIENCED, range=[PALETTE[1], "#9CCDEB", PALETTE[0]])
 
     def mark(layer: Any, field: str, index: int, **more: Any) -> Any:

@@ -42,7 +42,7 @@ from seepage.errors import InputError
 SAMPLED_PARAMETERS = ("reports", "target_delta", "confidence")
 """Parameter names of options that only sampled totals use."""
 
-NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair counts out of the page.")
+NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave pair counts out of the page.")
 
 
 @click.command("analyse", cls=FileCommand)

@@ -16,7 +16,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._files import whole_file, write_text
-from seepage._pages import fill_template
+from seepage._pages import render_page
 from seepage.collection.reference_client import WORD, draw_form, form_bytes, perturb_record
 from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
@@ -140,7 +140,6 @@ def questionnaire_page(
     to the endpoint, and nothing else.
     """
     address = None if endpoint is None else checked_endpoint(endpoint)
-    style = (CLIENT / "questionnaire.css").read_text(encoding="utf-8")
     survey = {
         "plan": client_plan(plan),
         "labels": [*labels, *_bin_labels(plan.domain)],
@@ -149,9 +148,14 @@ def questionnaire_page(
         "totals": [_factors(plan, number) for number in range(len(plan.forms))],
         "basis": [_basis(plan, form) for form in plan.forms],
     }
-    page = (CLIENT / "questionnaire.html").read_text(encoding="utf-8")
-    connect = "'none'" if address is None else address.partition("?")[0]
-    return fill_template(page, _checks.text(title, "title"), style, page_script(), survey, connect)
+    return render_page(
+        "questionnaire.html",
+        _checks.text(title, "title"),
+        styles=["questionnaire"],
+        script=page_script(),
+        content=survey,
+        connect="'none'" if address is None else address.partition("?")[0],
+    )
 
 
 def write_questionnaire(

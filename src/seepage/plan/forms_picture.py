@@ -4,7 +4,9 @@ import math
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
-from seepage._pages import Markup, element, joined
+from markupsafe import Markup
+
+from seepage._pages import element, joined
 from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.plan.form import Form
 from seepage.plan.plan import Plan

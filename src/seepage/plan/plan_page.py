@@ -3,8 +3,10 @@
 import math
 from collections.abc import Iterator
 
+from markupsafe import Markup
+
 from seepage import _checks
-from seepage._pages import Markup, element, joined, static_page
+from seepage._pages import element, joined, render_page
 from seepage._results import json_text
 from seepage.plan.forms_picture import forms_picture, scroll_table
 from seepage.plan.plan import Plan
@@ -71,11 +73,8 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         "assessment": _assessment(plan, precision_sentence(plan, precision)),
         "provenance": _provenance(plan),
     }
-    return static_page(
-        f"{title}: a plan",
-        joined(_header(plan, title), element("main", _sections(content))),
-        STYLES,
-    )
+    body = joined(_header(plan, title), element("main", _sections(content)))
+    return render_page("static.html", f"{title}: a plan", styles=STYLES, body=body)
 
 
 def _header(plan: Plan, title: str) -> Markup:
@@ -181,7 +180,7 @@ def _total_bar(total: float, limit: float | None, largest: float) -> Markup:
         return total_bar
     x = min(99.0, 100 * limit / largest)
     mark = element("rect", class_="limit", x=x, width=1, height=10)
-    return Markup(total_bar.replace("</svg>", f"{mark}</svg>"))
+    return Markup(str(total_bar).replace("</svg>", f"{mark}</svg>"))
 
 
 def _assessment(plan: Plan, precision: str) -> Markup:

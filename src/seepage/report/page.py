@@ -1,55 +1,47 @@
-"""The report as one HTML file: template, styles, scripts, and its content as compact JSON.
+"""The report as one HTML file: a view of an analysis, and leakages at a grid of other budgets.
 
-Scripts are ES modules on disk.  On the page they are concatenated to one inline script in one
-scope, in the order of their imports, which are removed.  The content security policy allows that
-script and the styles by their hashes and nothing else: no name from the data can run as a script,
-and nothing is fetched.
+Python computes every number; the page's script looks leakages up and draws the map and the pair.
 """
 
-import base64
 import math
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from seepage import _checks
-from seepage._pages import fill_template, read_styles, static_text
-from seepage._results import json_ready
-from seepage.analysis import Analysis, common_or_list
+from seepage._numerics import Floats
+from seepage._pages import render_page, template_text
+from seepage._registry import MECHANISMS
+from seepage._results import short_list
+from seepage.analysis import Analysis
+from seepage.charts.chart_files import inline_svg
+from seepage.charts.results import totals_chart
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.report.curve_envelope import Singles, profile_lines
-from seepage.strongest_leaks import EstablishedLeak, same_attributes, support
-from seepage.totals import GUARANTEES, KINDS, TotalLeakage
+from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.release import releases
+from seepage.strongest_leaks import same_attributes, support
+from seepage.totals import GUARANTEES, KINDS, JointWitness
+from seepage.verdict import STATES, Judgement, Verdict, lower_text, upper_text
 
 STYLES = ("base", "controls", "figures", "print")
+SCRIPTS = ("dom", "heatmap", "pair", "main")
+"""In one scope, in this order."""
 
-IMPORT = re.compile(r"""^import [^;]* from "\./(\w+)\.js";\n""", re.MULTILINE)
-EXPORT = re.compile(r"^export ", re.MULTILINE)
+GRID = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0)
+"""Budgets of the page's slider, beside the analysed one; in proportion if that is above 10."""
 
-AGREEMENT = 5e-4
-"""Maximum excess of a total on the page over the exact sum of leakages, in nats."""
+UNIT = 1e-6
+"""Leakages of the grid are integer multiples of this many nats, rounded up."""
 
-MAX_BUDGET = 10.0
-"""Maximum of the page's sliders, unless an analysed budget is larger."""
+LEAKS, SHOWN_WITNESSES, SHOWN_LIMITS = 5, 3, 20
+"""Maximum number of leaks, of joint witnesses, and of limits that are kept."""
 
-MAX_SUBSETS = 64
-"""Maximum alphabet size with curves for subset selection; above it, the bound is used."""
-
-MAX_CELLS = 1 << 19
-"""Maximum number of pair cells; above it the page has no tables and no distributions of a pair."""
-
-LEAKS = 5
-"""Number of leaks that the page explains."""
-
-SHOWN_REPORTS = 5
-"""Maximum number of reports of a joint witness on the page."""
+SHOWN_LIKELY, SHOWN_VALUES = 4, 10
+"""Maximum number of likely values, and of shares of source values, of a pair."""
 
 
 def report_page(analysis: Analysis, *, counts: bool = True) -> str:
@@ -60,8 +52,8 @@ def report_page(analysis: Analysis, *, counts: bool = True) -> str:
     analysis
         The analysis.
     counts
-        Whether the page contains the pair counts.  Without them it shows no distributions of single
-        pairs; counts of single values remain.
+        Whether the page contains shares of values in single pairs, which come from pair counts.
+        Counts of single values remain.
 
     Examples
     --------
@@ -71,198 +63,262 @@ def report_page(analysis: Analysis, *, counts: bool = True) -> str:
     (True, False)
     """
     _checks.flag(counts, "counts")
-    if analysis.matrix.radius:
+    matrix = analysis.matrix
+    if matrix.radius:
         raise InputError(
             f"radius must be 0 for a page, which shows the table's own leakages, "
-            f"got {analysis.matrix.radius:g}"
+            f"got {matrix.radius:g}"
         )
-    return render_page(page_content(analysis, counts=counts))
-
-
-def render_page(content: Mapping[str, Any]) -> str:
-    """Return the page that shows the content, see `page_content`.
-
-    Examples
-    --------
-    >>> page = render_page({"name": "</script><script>alert(1)</script>"})
-    >>> page.count("</script>"), "alert(1)" in page.split("<title>")[0]
-    (2, False)
-    """
-    script = '"use strict";\n' + "\n".join(with_imports("main").values())
-    title = str(content.get("name") or "Leakage report")
-    return fill_template(static_text("page.html"), title, read_styles(STYLES), script, content)
-
-
-def with_imports(name: str, before: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the scripts `before`, and a script by name after those that it imports."""
-    scripts, text = dict(before or {}), static_text(f"js/{name}.js")
-    for imported in IMPORT.findall(text):
-        if imported not in scripts:
-            scripts = with_imports(imported, scripts)
-    return scripts | {name: EXPORT.sub("", IMPORT.sub("", text))}
-
-
-# The content of the page -------------------------------------------------------------------------
-
-
-def page_content(analysis: Analysis, *, counts: bool = True) -> dict[str, Any]:
-    """Return the data of the page, JSON-compatible.
-
-    Parameters
-    ----------
-    analysis
-        The analysis.
-    counts
-        Whether the page contains the pair counts, for distributions of single pairs.
-
-    Notes
-    -----
-    The curves take O(m^2 t) per piece for each ordered pair with m and t values: a second for the
-    210 ordered pairs of Adult.
-    """
-    matrix, pairs, totals = analysis.matrix, analysis.matrix.pairs, analysis.totals
-    epsilons = matrix.epsilons.tolist()
-    if math.inf in epsilons:
-        name = pairs.domain.names[epsilons.index(math.inf)]
+    if math.inf in matrix.epsilons:
+        name = matrix.domain.names[matrix.epsilons.tolist().index(math.inf)]
         raise InputError(f"epsilon must be finite for a page, and {name!r} is public")
-    reach = max(MAX_BUDGET, 1.25 * max(epsilons))
-    bound = leakage_matrix(pairs, epsilons, **matrix.smoothing)
-    return {
-        "seepage": analysis.version,
-        "name": analysis.name,
-        "command": analysis.command,
-        "digest": pairs.digest,
-        "view": matrix.view,
-        "delta": common_or_list([release.delta for release in matrix.releases]),
-        "smoothing": matrix.smoothing,
-        "refused": totals.unavailable,
-        "refuted": totals.refuted,
-        "counted": how_many(pairs),
-        "caution": sample_caution(pairs),
-        "epsilon": epsilons,
-        "mechanism": [release.name for release in matrix.releases],
-        "limit": analysis.limits,
-        "reach": reach,
-        "totals": [_total(total) for total in totals.totals],
-        "guarantees": {name: asdict(guarantee) for name, guarantee in GUARANTEES.items()},
-        "kinds": KINDS,
-        "order": bound.related_order(),
-        "attributes": [_attribute(pairs, index) for index in range(len(pairs.domain))],
-        "lines": _lines(bound, reach),
-        "tables": _tables(pairs) if counts else None,
-        "withheld": not counts,
-        "verdict": analysis.verdict.to_dict(),
-        "leaks": [_leak(leak) for leak in analysis.leaks(LEAKS)],
-        "same": same_attributes(matrix),
-        "support": support(matrix),
-        "sure": matrix.interval().confidence,
-        "experienced": analysis.experienced and analysis.experienced.to_dict(),
-    }
-
-
-def _leak(leak: EstablishedLeak) -> dict[str, Any]:
-    """Return the fields of a leak, and of its witness."""
-    witness = leak.witness
-    content: dict[str, Any] = json_ready(
-        {
-            **{key: value for key, value in vars(leak).items() if key != "witness"},
-            "likelier": witness and str(witness.likelier),
-            "other": witness and str(witness.other),
-            "likely": witness and [str(value) for value in witness.likely],
-        }
+    grid = leakage_grid(matrix)
+    return render_page(
+        "report.html",
+        f"{analysis.name or 'Leakage report'}: what attributes give away",
+        styles=STYLES,
+        script="\n".join(template_text(f"js/{name}.js") for name in SCRIPTS),
+        content=_content(analysis, grid, counts),
+        analysis=analysis,
+        counts=counts,
+        counted=how_many(matrix.pairs),
+        caution=sample_caution(matrix.pairs),
+        same_budget=len(set(matrix.epsilons.tolist())) == 1,
+        only_analysed=len(grid) == 1,
+        lower=lower_text,
+        upper=upper_text,
+        listed=short_list,
+        limits=_limits(analysis.verdict),
+        relaxed=any(judgement.delta for judgement in analysis.verdict.judgements),
+        leaks=analysis.leaks(LEAKS),
+        budgets=dict(zip(matrix.domain.names, matrix.epsilons.tolist(), strict=True)),
+        same=same_attributes(matrix),
+        support=support(matrix),
+        people_picture=_people_picture(analysis),
+        totals_picture=_totals_picture(analysis),
+        guarantees=GUARANTEES,
+        kinds=KINDS,
+        witnessed=next((t for t in analysis.totals.totals if t.guarantee == "witness"), None),
+        evidence=_evidence(analysis),
+        notes=_notes(analysis),
+        attributes=[_attribute(matrix.pairs, index) for index in range(len(matrix.domain))],
     )
-    return content
 
 
-def _total(total: TotalLeakage) -> dict[str, Any]:
-    """Return a total with its guarantee and shortened witnesses."""
-    saved = total.to_dict()
-    kept = ("guarantee", "kind", "confidence", "totals", "deltas", "notes")
-    evidence = [witness and _witness(witness) for witness in saved["evidence"]]
-    return {**{key: saved[key] for key in kept}, "evidence": evidence}
+# Input of the script -----------------------------------------------------------------------------
 
 
-def _witness(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a joint witness with at most `SHOWN_REPORTS` reports, and the number of the others."""
-    reports = [(name, likely) for name, likely in saved["reports"].items() if likely]
-    kept = ("target", "likelier", "other", "value", "held_out", "beyond_own")
+def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
+    """Return the matrix at each budget of `GRID`, all budgets in proportion, and itself.
+
+    In ascending order of budgets.  Only the matrix itself if its mechanisms are not those that the
+    registry creates by name; a budget that a mechanism does not accept is left out.
+    """
+    largest = float(matrix.epsilons.max())
+    names = [release.name for release in matrix.releases]
+    if not all(name is None or name in MECHANISMS for name in names):
+        return [matrix]
+
+    def scaled(budget: float) -> LeakageMatrix:
+        shares = matrix.epsilons / largest if largest else np.ones(len(names))
+        epsilons = matrix.epsilons if budget == largest else budget * shares
+        deltas = [release.delta for release in matrix.releases]
+        released = releases(matrix.domain, epsilons.tolist(), names, deltas)
+        return LeakageMatrix(matrix.pairs, released, matrix.view, matrix.smoothing)
+
+    if not np.array_equal(scaled(largest).values, matrix.values):
+        return [matrix]
+    grid = []
+    for budget in sorted({largest, *(max(1.0, largest / GRID[-1]) * step for step in GRID)}):
+        try:
+            grid.append(matrix if budget == largest else scaled(budget))
+        except InputError:
+            continue
+    return grid
+
+
+def _content(analysis: Analysis, grid: Sequence[LeakageMatrix], counts: bool) -> dict[str, Any]:
+    """Return what the script reads, JSON-compatible."""
+    matrix, experienced = analysis.matrix, analysis.experienced
+    names = matrix.domain.names
     return {
-        **{key: saved[key] for key in kept},
-        "reports": dict(reports[:SHOWN_REPORTS]),
-        "more": max(0, len(reports) - SHOWN_REPORTS),
+        "names": names,
+        "values": [attribute.values for attribute in matrix.domain],
+        "order": matrix.related_order(),
+        "analysed": next(at for at, point in enumerate(grid) if point is matrix),
+        "grid": [
+            {
+                "largest": float(point.epsilons.max()),
+                "epsilons": point.epsilons.tolist(),
+                "values": _rounded_up(point.values),
+            }
+            for point in grid
+        ],
+        "pair": _first_pair(analysis),
+        "pairs": [
+            None if target == source else _pair(matrix, target, source, counts)
+            for target in range(len(names))
+            for source in range(len(names))
+        ],
+        "csv": {
+            "limits": analysis.verdict.to_csv(),
+            "totals": analysis.totals.to_csv(),
+            "people": experienced and experienced.to_csv(),
+        },
     }
+
+
+def _rounded_up(values: Floats) -> list[int | None]:
+    """Return leakages as multiples of `UNIT`, rounded up; None for infinity."""
+    return [math.ceil(v / UNIT) if math.isfinite(v) else None for v in values.ravel().tolist()]
+
+
+def _first_pair(analysis: Analysis) -> dict[str, int] | None:
+    """Return the pair that the page opens with: the strongest leak; None for one attribute."""
+    domain, values = analysis.matrix.domain, analysis.matrix.values
+    if len(domain) < 2:
+        return None
+    for leak in analysis.leaks(1):
+        return {"target": domain.index(leak.target), "source": domain.index(leak.source)}
+    target, source = divmod(int(values.argmax()), len(domain)) if values.any() else (0, 1)
+    return {"target": target, "source": source}
+
+
+def _pair(matrix: LeakageMatrix, target: int, source: int, counts: bool) -> dict[str, Any] | None:
+    """Return witness, saturation and shares of one pair; None if nothing leaks.
+
+    Values are given by index, shares under the two target values in ten-thousandths.
+    """
+    witness = matrix[target, source].witness
+    if witness is None:
+        return None
+    channel, domain = matrix.channel(target, source), matrix.domain
+    likely = [domain[source].code(str(value)) for value in witness.likely]
+    compared = str(witness.likelier), str(witness.other)
+    found: dict[str, Any] = {
+        "likelier": domain[target].code(compared[0]),
+        "other": domain[target].code(compared[1]),
+        "likely": likely[:SHOWN_LIKELY],
+        "more": max(0, len(likely) - SHOWN_LIKELY),
+        "saturation": _saturation(channel.matrix),
+    }
+    if counts:
+        upper, lower = channel.matrix[[channel.given.code(value) for value in compared]]
+        order = np.argsort(-np.abs(upper - lower), kind="stable")
+        found["rows"] = [
+            [u, _ten_thousandths(upper[u]), _ten_thousandths(lower[u]), u in likely]
+            for u in order[:SHOWN_VALUES].tolist()
+        ]
+        found["rest"] = max(0, len(order) - SHOWN_VALUES)
+    return found
+
+
+def _ten_thousandths(share: float) -> int:
+    """Return a share as an integer, 0 only for 0."""
+    return max(round(1e4 * share), int(share > 0))
+
+
+def _saturation(channel: Floats) -> float | None:
+    """Return the limit of the leakage for epsilon to infinity; None for infinity."""
+    high, low = channel.max(axis=0), channel.min(axis=0)
+    possible = high > 0
+    if (low[possible] == 0).any():
+        return None
+    return float(np.log(high[possible] / low[possible]).max())
+
+
+# Values of the template --------------------------------------------------------------------------
+
+
+def by_urgency(verdict: Verdict) -> list[Judgement]:
+    """Return the judgements, exceeded limits first, then by slack; without limits by total."""
+
+    def urgency(j: Judgement) -> tuple[int, float]:
+        if j.limit is None or j.state is None:
+            return len(STATES), -j.lower
+        return STATES.index(j.state), j.limit - (j.upper if j.state == "within" else j.lower)
+
+    return sorted(verdict.judgements, key=urgency)
+
+
+def _limits(verdict: Verdict) -> dict[str, Any]:
+    """Return the limits in the order to show, with the ends of their bars in percent.
+
+    Bars end at the largest lower bound or limit, or at an upper bound up to twice as large.
+    """
+    judgements = by_urgency(verdict)
+    near = max(n for j in judgements for n in (j.lower, j.limit or 0.0, 1e-9) if n < math.inf)
+    end = 1.03 * min(2 * near, max([near, *(j.upper for j in judgements if j.upper < math.inf)]))
+
+    def share(value: float | None) -> float | None:
+        return None if value is None else round(min(100.0, 100 * value / end), 2)
+
+    return {
+        "rows": [
+            {"of": j, "lower": share(j.lower), "upper": share(j.upper), "limit": share(j.limit)}
+            for j in judgements
+        ],
+        "any": any(j.limit is not None for j in judgements),
+        "shown": SHOWN_LIMITS + sum(j.state not in ("within", None) for j in judgements),
+    }
+
+
+def _people_picture(analysis: Analysis) -> Markup | None:
+    """Return promised epsilons and realised losses as a picture, None where none was measured."""
+    found = analysis.experienced
+    if found is None or not found.measured:
+        return None
+    return inline_svg(found.chart(analysis.name), "Promised epsilon and realised loss, in nats")
+
+
+def _totals_picture(analysis: Analysis) -> Markup | None:
+    """Return the totals and limits as a picture, attributes in the order of the verdict."""
+    found = analysis.totals
+    if not found.totals:
+        return None
+    order = [judgement.attribute for judgement in by_urgency(analysis.verdict)]
+    limits = dict(zip(analysis.matrix.domain.names, analysis.limits, strict=True))
+    rows = [
+        row | {"limit": limits[row["attribute"]]}
+        for total in found.totals
+        for row in total.chart_rows(found.refuted.get(total.guarantee, ()))
+    ]
+    rows.sort(key=lambda row: order.index(row["attribute"]))
+    chart = totals_chart(rows, analysis.name)
+    return inline_svg(chart, f"Totals of {len(order)} attributes, in nats")
+
+
+def _evidence(analysis: Analysis) -> tuple[str, list[JointWitness]] | None:
+    """Return the first guarantee with witnesses beyond the own report, and its strongest ones."""
+    for total in analysis.totals.totals:
+        known = [
+            (float(value), witness)
+            for value, witness in zip(total.values, total.evidence, strict=False)
+            if witness and witness.beyond_own
+        ]
+        if known:
+            strongest = sorted(known, key=lambda pair: -pair[0])[:SHOWN_WITNESSES]
+            return total.guarantee, [witness for _, witness in strongest]
+    return None
+
+
+def _notes(analysis: Analysis) -> dict[str, list[str]]:
+    """Return each distinct note on totals, with the guarantees that it applies to."""
+    notes: dict[str, list[str]] = {}
+    for total in analysis.totals.totals:
+        for note in total.notes:
+            notes.setdefault(note, []).append(total.guarantee)
+    return notes
 
 
 def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
-    """Return the values of one attribute and their counts."""
+    """Return an attribute, the number of its missing values, and its values that never occur."""
     attribute, counts = pairs.domain[index], pairs.marginals[index]
-    missing = attribute.values.index(MISSING) if MISSING in attribute.values else None
+    missing = MISSING in attribute.values and int(counts[attribute.code(MISSING)])
     return {
         "name": attribute.name,
-        "values": list(attribute.values),
+        "values": attribute.values,
         "binned": len(attribute.edges) > 0,
-        "marginal": counts.tolist(),
-        "missing": 0 if missing is None else int(counts[missing]),
+        "missing": missing or 0,
+        "unseen": pairs.unseen(attribute.name),
     }
-
-
-def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
-    """Return the curves of every ordered pair, for each kind and size of likely sets."""
-    count = len(matrix.domain)
-    tolerance = AGREEMENT / max(1, count - 1)
-    stores: dict[tuple[str, int], dict[int, dict[int, Singles]]] = {}
-    for targets, sources, channels in matrix.channel_stacks():
-        for sets, minimum, maximum in _kinds(channels.shape[2], reach):
-            lines = profile_lines(channels, sets, tolerance, minimum, maximum)
-            store = stores.setdefault((sets.kind, sets.size), {})
-            for target, source, part in zip(targets.tolist(), sources.tolist(), lines, strict=True):
-                store.setdefault(source, {})[target] = part
-    return [_store(kind, size, store, count) for (kind, size), store in stores.items()]
-
-
-def _kinds(values: int, reach: float) -> Iterator[tuple[LikelySets, float, float]]:
-    """Yield the likely sets of a source with k values, with their smallest and largest contrast.
-
-    With two values every proper set is a singleton.  Subset selection uses sets of size w at
-    budgets from ln(k/(w + 1) - 1) to ln(k/w - 1).
-    """
-    if values < 2:
-        return
-    yield LikelySets("singletons", reach), 0.0, reach
-    if values == 2:
-        return
-    yield LikelySets("all", reach), 0.0, reach
-    if values > MAX_SUBSETS:
-        return
-    for size in range(2, (values + 1) // 2):
-        maximum = np.log(values / size - 1)
-        minimum = np.log(max(1.0, values / (size + 1) - 1))
-        yield LikelySets("subsets", reach, size), 0.999 * minimum, 1.001 * maximum
-
-
-def _store(
-    kind: str, size: int, store: dict[int, dict[int, Singles]], count: int
-) -> dict[str, Any]:
-    """Return the curves of one kind of likely sets: of each source, about every target."""
-    empty = np.zeros((0, 2), dtype=np.float32)
-    sources = sorted(store)
-    parts = [store[source].get(target, empty) for source in sources for target in range(count)]
-    return {
-        "kind": kind,
-        "size": size,
-        "sources": sources,
-        "counts": _bytes(np.array([len(part) for part in parts]), "<u2"),
-        "values": _bytes(np.concatenate(parts), "<f4"),
-    }
-
-
-def _tables(pairs: PairCounts) -> dict[str, str] | None:
-    """Return all pair counts, in the narrowest type that holds them; None if too many."""
-    if len(pairs.counts) > MAX_CELLS:
-        return None
-    kind = "<u2" if pairs.records < 1 << 16 else "<u4" if pairs.records < 1 << 32 else "<f8"
-    return {"type": kind, "values": _bytes(pairs.counts, kind)}
-
-
-def _bytes(values: Any, kind: str) -> str:
-    return base64.b64encode(values.astype(kind).tobytes()).decode("ascii")

@@ -109,6 +109,11 @@ class Experience(Result):
         comparable = [k for k, count in enumerate(self.compared) if count > 1]
         return sorted(comparable, key=lambda k: -float(excess[k]))
 
+    @property
+    def unmeasured(self) -> list[str]:
+        """Names of the attributes with fewer than two values to compare."""
+        return [n for n, count in zip(self.attributes, self.compared, strict=True) if count < 2]
+
     def chart(self, name: str = "") -> Any:
         """Return promised epsilon against realised loss as an Altair chart, most affected first.
 

@@ -1,7 +1,7 @@
 
 // The page: the questions of the drawn form, the report in plain words, and its sending ------------
 
-const survey = JSON.parse(document.getElementById("survey").textContent);
+const survey = JSON.parse(document.getElementById("content").textContent);
 const stage = document.getElementById("stage");
 const MAX_BUTTONS = 12;
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from string import Template
 
 import msgspec
+from markupsafe import Markup
 
 from seepage import __version__
-from seepage._pages import Markup, element, joined
+from seepage._pages import element, joined
 from seepage.study.reproduction.findings import (
     VERDICTS,
     Comparison,
