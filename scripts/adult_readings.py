@@ -11,9 +11,9 @@ from seepage._numerics import Floats
 from seepage.data.datasets import dataset
 from seepage.data.domain import MISSING
 from seepage.data.inputs import count_pairs
-from seepage.study.reproduction.error_tables import EPSILONS, nmse
 from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import ADULT_NUMBERS, MECHANISMS, common_records
+from seepage.study.reproduction.tables_fig6_fig7 import EPSILONS, nmse
 
 __all__ = ["Tried", "errors_of", "print_adult_search", "tried"]
 

@@ -34,9 +34,9 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import SeepageError
 from seepage.mechanisms import mechanism
-from seepage.study.reproduction.error_tables import COLLECTIONS, EPSILONS, nmse
 from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import MECHANISMS, REPLICAS, SEED, Data, ordered_pairs
+from seepage.study.reproduction.tables_fig6_fig7 import COLLECTIONS, EPSILONS, nmse
 
 YEAR = 365.25
 BANDS: dict[str, list[Any]] = {

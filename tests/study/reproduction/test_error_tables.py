@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from seepage.leakage.matrix import leakage_matrix
-from seepage.study.reproduction.error_tables import (
+from seepage.study.reproduction.findings import PAPER
+from seepage.study.reproduction.paper_data import RARE, plug_in
+from seepage.study.reproduction.reproduction_page import expected_numbers
+from seepage.study.reproduction.tables_fig6_fig7 import (
     COLLECTIONS,
     EXPLAINED,
     INCOMPLETE,
@@ -16,9 +19,6 @@ from seepage.study.reproduction.error_tables import (
     table_readings,
     variants,
 )
-from seepage.study.reproduction.findings import PAPER
-from seepage.study.reproduction.paper_data import RARE, plug_in
-from seepage.study.reproduction.reproduction_page import expected_numbers
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"

@@ -8,14 +8,14 @@ import pytest
 
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction import ITEMS
-from seepage.study.reproduction.error_tables import (
+from seepage.study.reproduction.findings import PAPER
+from seepage.study.reproduction.paper_data import MECHANISMS, STAND_INS, Data
+from seepage.study.reproduction.reproduction_page import SAME, expected_numbers
+from seepage.study.reproduction.tables_fig6_fig7 import (
     library_subset_selection,
     nmse,
     table_readings,
 )
-from seepage.study.reproduction.findings import PAPER
-from seepage.study.reproduction.paper_data import MECHANISMS, STAND_INS, Data
-from seepage.study.reproduction.reproduction_page import SAME, expected_numbers
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"

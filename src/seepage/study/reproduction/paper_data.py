@@ -17,6 +17,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import Mechanism
+from seepage.study.correlation import Metric, correlation_matrix
 from seepage.study.estimates import LeakageEstimates
 from seepage.study.statistical import estimate_leakage
 from seepage.totals import TotalLeakage, total_leakage
@@ -36,6 +37,16 @@ MECHANISMS = {
 def ordered_pairs(matrix: Floats) -> Floats:
     """Return the off-diagonal entries of a matrix, row-major."""
     return np.asarray(matrix[~np.eye(len(matrix), dtype=np.bool_)])
+
+
+def grr_leakages(pairs: PairCounts, epsilon: float = 1.0) -> Floats:
+    """Return the leakages of GRR between all ordered pairs of attributes."""
+    return ordered_pairs(leakage_matrix(pairs, epsilon, mechanism="grr").values)
+
+
+def correlations(pairs: PairCounts, metric: Metric) -> Floats:
+    """Return a measure of correlation of all ordered pairs of attributes."""
+    return ordered_pairs(correlation_matrix(pairs, metric).values)
 
 
 def estimated(data: Any, mechanism: Any, epsilon: float, **options: Any) -> LeakageEstimates:

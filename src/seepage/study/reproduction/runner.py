@@ -18,14 +18,7 @@ from seepage._results import Progress, csv_text, json_text
 from seepage.charts.chart_files import save_chart
 from seepage.data.datasets import BUNDLED, dataset
 from seepage.errors import InputError
-from seepage.study.reproduction import (
-    beyond_the_paper,
-    error_tables,
-    fig4_leakage,
-    fig5_correlation,
-    fig6_fig7_benchmarks,
-    fig8_calibration,
-)
+from seepage.study.reproduction import fig4_fig5_leakage, fig8_beyond, tables_fig6_fig7
 from seepage.study.reproduction.findings import (
     PAPER,
     PICTURES,
@@ -68,22 +61,22 @@ class Item:
 
 
 ITEMS: dict[str, Item] = {
-    name: Item(PAPER[name], make)
-    for name, make in {
-        "fig4a": fig4_leakage.fig4a,
-        "fig4b": fig4_leakage.fig4b,
-        "fig4c": fig4_leakage.fig4c,
-        "fig4d": fig4_leakage.fig4d,
-        "fig5": fig5_correlation.fig5,
-        "example": fig5_correlation.example,
-        "table1": error_tables.table1,
-        "table2": error_tables.table2,
-        "fig6": fig6_fig7_benchmarks.fig6,
-        "fig7": fig6_fig7_benchmarks.fig7,
-        "fig8": fig8_calibration.fig8,
-        "observations": fig5_correlation.observations,
-        "beyond": beyond_the_paper.beyond,
-    }.items()
+    make.__name__: Item(PAPER[make.__name__], make)
+    for make in (
+        fig4_fig5_leakage.fig4a,
+        fig4_fig5_leakage.fig4b,
+        fig4_fig5_leakage.fig4c,
+        fig4_fig5_leakage.fig4d,
+        fig4_fig5_leakage.fig5,
+        fig4_fig5_leakage.example,
+        tables_fig6_fig7.table1,
+        tables_fig6_fig7.table2,
+        tables_fig6_fig7.fig6,
+        tables_fig6_fig7.fig7,
+        fig8_beyond.fig8,
+        fig4_fig5_leakage.observations,
+        fig8_beyond.beyond,
+    )
 }
 """The items by name."""
 
