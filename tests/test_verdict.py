@@ -74,7 +74,9 @@ def test_the_next_step_names_python_parameters():
     )
     assert next_step("grr", ["worst"]).endswith("look at records (guarantee='all').")
     assert next_step(None, ["witness"]).startswith("To settle it, name the mechanism (mechanism=")
-    assert next_step("grr", ["sampled"]).endswith("keep the limit: `seepage.calibrate`.")
+    assert next_step("grr", ["sampled"]).endswith(
+        "let `calibrate` choose budgets that are certified to keep the limit."
+    )
 
 
 def test_an_assumed_total_below_a_limit_certifies_nothing():

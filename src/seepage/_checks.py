@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting, Text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,8 +45,19 @@ def violation(name: str, rule: str, value: Any, hint: str = "") -> InputError:
     >>> print(error, "|", error.parameter)
     each of columns must be a string, got 3 | columns
     """
-    message = f"{name} must be {rule}, got {shown(value)}{hint}"
-    return InputError(message, parameter=name.removeprefix("each of "))
+    return InputError(f"{name} must be {rule}, got {shown(value)}{hint}", parameter=name)
+
+
+def exclusive(name: str, other: str, why: str) -> InputError:
+    """Return the error that two parameters exclude each other.
+
+    Examples
+    --------
+    >>> print(exclusive("bins", "domain", "a domain has its own bins"))
+    bins and domain exclude each other: a domain has its own bins
+    """
+    clash = Text(Setting(name), " and ", Setting(other), f" exclude each other: {why}")
+    return InputError(clash, parameter=name)
 
 
 def epsilon(value: Any, name: str = "epsilon") -> float:

@@ -59,7 +59,7 @@ class Registry(Mapping[str, T], Generic[T]):
         try:
             return self[_checks.choice(folded, self.kind, self)]
         except InputError as unknown:
-            raise InputError(f"{unknown}{self.unusable}") from None
+            raise InputError(unknown, self.unusable, parameter=unknown.parameter) from None
 
     @property
     def unusable(self) -> str:

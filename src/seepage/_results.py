@@ -187,6 +187,8 @@ def json_ready(value: Any) -> Any:
         return [json_ready(item) for item in value]
     if isinstance(value, np.generic):
         return json_ready(value.item())
+    if isinstance(value, str):
+        return str(value)  # a `Text` without its parts
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value

@@ -5,12 +5,65 @@ prints that line and exits with status 2; any other exception is a bug in `seepa
 """
 
 import unicodedata
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 MAX_WORD = 200
 """Characters of a word in a message; longer words are shortened, nearly all file paths are not."""
 
+EACH = "each of "
 MAX_LINE = 500
 """Characters of a message."""
+
+
+class Setting(NamedTuple):
+    """A parameter that a text names: alone, or with the value that is proposed."""
+
+    parameter: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return self.parameter if self.value is None else f"{self.parameter}={self.value!r}"
+
+
+class Text(str):
+    """A text that names parameters: a string in the words of Python, which keeps its parts.
+
+    Examples
+    --------
+    >>> step = Text("look at records (", Setting("guarantee", "all"), ")")
+    >>> print(step)
+    look at records (guarantee='all')
+    >>> step.naming({"guarantee": "--guarantee"})
+    'look at records (--guarantee all)'
+    """
+
+    parts: tuple[str | Setting, ...]
+
+    def __new__(cls, *parts: "str | Setting") -> "Text":
+        """Return the text of these parts."""
+        text = super().__new__(cls, "".join(map(str, parts)))
+        inner = (part.parts if isinstance(part, Text) else (part,) for part in parts)
+        text.parts = tuple(part for several in inner for part in several)
+        return text
+
+    def naming(self, names: Mapping[str, str]) -> str:
+        """Return the text with other names of parameters, the options of a command."""
+        return "".join(
+            str(part) if isinstance(part, str) else _named(part, names) for part in self.parts
+        )
+
+
+def naming(text: str, names: Mapping[str, str]) -> str:
+    """Return any text with other names of the parameters that it names as such."""
+    return text.naming(names) if isinstance(text, Text) else text
+
+
+def _named(setting: Setting, names: Mapping[str, str]) -> str:
+    name = names.get(setting.parameter)
+    if name is None:
+        return str(setting)
+    return name if setting.value is None else f"{name} {setting.value}"
 
 
 class SeepageError(Exception):
@@ -22,9 +75,11 @@ class SeepageError(Exception):
     Parameters
     ----------
     message
-        One line: what is wrong, the rule, what was given, and a hint.
+        One line: what is wrong, the rule, what was given, and a hint; in parts, if it names other
+        parameters than its subject (`Setting`).
     parameter
-        The parameter of the public function that the message is about, which it starts with.
+        The parameter of the public function that the message is about, which it starts with; also
+        "each of" it, or it "of" an attribute.
 
     Examples
     --------
@@ -32,14 +87,33 @@ class SeepageError(Exception):
     219
     >>> print(SeepageError("there is no column 'a\x1b[2J'"))
     there is no column 'a\x1b[2J'
+    >>> error = SeepageError("epsilon must be a number, got 'a'", parameter="epsilon")
+    >>> error.naming({"epsilon": "--epsilon"})
+    "--epsilon must be a number, got 'a'"
     """
 
     parameter: str | None = None
 
-    def __init__(self, message: object = "", *, parameter: str | None = None) -> None:
-        super().__init__(_in_one_line(str(message)))
-        if parameter is not None:
-            self.parameter = parameter
+    def __init__(self, *message: object, parameter: str | None = None) -> None:
+        parts = (part if isinstance(part, (str, Setting)) else str(part) for part in message)
+        self.text = Text(*parts)
+        super().__init__(_in_one_line(self.text))
+        if parameter:
+            self.parameter = parameter.removeprefix(EACH).partition(" of ")[0]
+            self.text = _with_subject(self.text, self.parameter)
+
+    def naming(self, names: Mapping[str, str]) -> str:
+        """Return the message with other names of parameters, the options of a command."""
+        return _in_one_line(self.text.naming(names))
+
+
+def _with_subject(text: Text, parameter: str) -> Text:
+    """Return a text whose subject, the parameter at its start, is one of its parts."""
+    first, *others = text.parts or ("",)
+    before, found, after = str(first).partition(parameter)
+    if isinstance(first, Setting) or not found or before not in ("", EACH):
+        return text
+    return Text(before, Setting(parameter), after, *others)
 
 
 class InputError(SeepageError, ValueError):

@@ -15,6 +15,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import round_down
 from seepage._results import Result, json_ready
+from seepage.errors import Setting, Text
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
@@ -92,9 +93,9 @@ class Verdict(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as JSON-compatible data; infinity is the text "inf"."""
         return {
-            "decision": self.decision,
+            "decision": str(self.decision),
             "basis": self.basis,
-            "settle": self.settle,
+            "settle": str(self.settle),
             "attributes": [json_ready(vars(judgement)) for judgement in self.judgements],
         }
 
@@ -217,7 +218,11 @@ def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:
 def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
     judged = [j for j in judgements if j.state is not None]
     if not judged:
-        return "No limit is set, so there is nothing to decide: set one with limit=2.0."
+        return Text(
+            "No limit is set, so there is nothing to decide: set one with ",
+            Setting("limit", 2.0),
+            ".",
+        )
     by_state = {state: [j for j in judged if j.state == state] for state in STATES}
     exceeded, undecided = by_state["exceeded"], by_state["not certifiable"]
     count = f"{len(judged)} attribute{'s' * (len(judged) != 1)}"
@@ -296,6 +301,9 @@ def _meaning(name: str) -> str:
     return f"one {name}" if name.startswith("report of") else name
 
 
+NAMED = Setting("mechanism", "grr")
+
+
 def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
     """Return the next step that may certify or refute undecided limits, as one sentence."""
     computed = {total.guarantee for total in totals.totals}
@@ -305,10 +313,11 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
     if any(NEEDS_RECORDS in reason for reason in totals.unavailable.values()):
         return "To settle it, analyse the table itself: pair counts cannot certify totals."
     if not {"exact", "sampled", "witness"} & computed:
-        how = "" if named else " and name the mechanism (mechanism='grr')"
-        return f"To settle it, compute totals that look at records (guarantee='all'){how}."
+        how = "" if named else Text(" and name the mechanism (", NAMED, ")")
+        every = Setting("guarantee", "all")
+        return Text("To settle it, compute totals that look at records (", every, ")", how, ".")
     if not named and not {"exact", "sampled"} & computed:
-        return (
-            "To settle it, name the mechanism (mechanism='grr'): totals of a known one are smaller."
+        return Text(
+            "To settle it, name the mechanism (", NAMED, "): totals of a known one are smaller."
         )
-    return "To settle it, choose budgets that are certified to keep the limit: `seepage.calibrate`."
+    return "To settle it, let `calibrate` choose budgets that are certified to keep the limit."

@@ -173,7 +173,7 @@ def test_the_comparison_is_drawn(folder):
         (("--limit", 1, "--together", "age,income", "--never", "age,income"), "both together"),
         (("--limit", 1, "--limit-of", "age=x"), "--limit-of age must be a number"),
         (("--limit", 1, "--weight", "age=-1"), "--weight must be a finite number"),
-        (("--limit", 1, "--together", "age"), "each --together must name different"),
+        (("--limit", 1, "--together", "age"), "each of --together must name different"),
         (("--limit", 1, "--person", "nobody"), "--person: there is no column 'nobody'"),
         (("--limit", 0.01, "--public", "age"), "the public attributes alone (age) may be"),
         (("--limit", 1, "--least", 2), "lower --least, or leave it out"),

@@ -204,7 +204,7 @@ def test_invalid_columns_of_forms_raise():
         PLAN.perturb(data, form="asked")
     with pytest.raises(InputError, match="none of the plan's attributes, got 'sex'"):
         PLAN.perturb(data, form="sex")
-    with pytest.raises(InputError, match="not both"):
+    with pytest.raises(InputError, match="exclude each other"):
         PLAN.perturb(data, form="asked", identifier="id", key=KEY)
     with pytest.raises(InputError, match="key needs the column of identifiers"):
         PLAN.perturb(data, key=KEY)
@@ -309,7 +309,7 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     assert "--key-file needs --identifier" in rejected.stderr
     both = ("--identifier", "id", "--form-column", "asked", "--key-file", tmp_path / "key")
     rejected = run(*call, *both, "-o", tmp_path / "three.parquet")
-    assert "a column (--form-column) or derived from one (--identifier)" in rejected.stderr
+    assert "--form-column and --identifier exclude each other" in rejected.stderr
     (tmp_path / "junk").write_text("no key")
     asked = ("--identifier", "id", "--key-file", tmp_path / "junk")
     rejected = run(*call, *asked, "-o", tmp_path / "three.parquet")

@@ -130,7 +130,9 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
         The direction, such as "occupation -> sex".
     """
     if not epsilons:
-        raise InputError("epsilons must not be empty for a chart of the curve")
+        raise InputError(
+            "epsilons must not be empty for a chart of the curve", parameter="epsilons"
+        )
     lines = {"leakage": values, "epsilon (perfect correlation)": epsilons}
     if math.isfinite(saturation):
         lines["saturation"] = [saturation] * len(epsilons)

@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterator
 
 from seepage.analysis import Analysis
-from seepage.cli.output import text_columns, with_options
+from seepage.cli.output import option_names, text_columns
 from seepage.data.domain import how_many, sample_caution
 from seepage.data.recoding import merged_counts
+from seepage.errors import naming
 from seepage.leakage.matrix import LeakageMatrix, pooling_gain
 from seepage.leakage.population_limits import LeakageLimits
 from seepage.strongest_leaks import same_attributes, support
@@ -66,7 +67,7 @@ def _verdict_text(analysis: Analysis) -> str:
     judged = [j for state in STATES for j in verdict.judgements if j.state == state]
     if not judged:
         return ""
-    lines = [verdict.decision, verdict.basis, with_options(verdict.settle)]
+    lines = [verdict.decision, verdict.basis, naming(verdict.settle, option_names())]
     rows = [["", "limit", "at least", "at most", ""]]
     rows += [[_short(judgement.attribute), *_judgement_cells(judgement)] for judgement in judged]
     head = f"Limits (nats; {UNIT})"
@@ -173,7 +174,8 @@ def _totals_text(analysis: Analysis) -> str:
     if comparison.refuted:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
     head = f"Total leakage of each attribute in this {table} (nats)"
-    legend += [f"  {name}: {reason}" for name, reason in comparison.unavailable.items()]
+    names = option_names()
+    legend += [f"  {name}: {naming(why, names)}" for name, why in comparison.unavailable.items()]
     return "\n".join([head, text_columns(rows), *legend])
 
 

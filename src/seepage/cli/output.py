@@ -228,67 +228,10 @@ class FileCommand(click.Command):
         try:
             return super().invoke(ctx)
         except SeepageError as error:
-            raise InputError(_with_option_subject(str(error))) from error
+            raise InputError(error.naming(option_names())) from error
 
 
-# Library messages with the names of options -----------------------------------------------------
-
-
-def _with_option_subject(message: str) -> str:
-    """Return a message of the library with the command's options in place of parameters.
-
-    Library messages start with the parameter that they are about: `epsilon must be ...`.
-    """
-    options = _options()
-    subject = SUBJECT.match(message)
-    option = options.get(subject["name"]) if subject else None
-    if (
-        subject
-        and option
-        and (option.startswith("-") or message[subject.end() :].startswith(" must"))
-    ):
-        message = f"{subject['each'] or ''}{option}{message[subject.end() :]}"
-    return with_options(message)
-
-
-SUBJECT = re.compile(r"(?P<each>each )?(?(each)of )(?P<name>\w+)(?=:? (?!need all))")
-"""The parameter at the start of a message."""
-
-
-def with_options(text: str) -> str:
-    """Return a library text with the command's options and commands in place of Python.
-
-    `--scope table` stands for `scope='table'`; calls are those of `CALLS`.
-    """
-    options = _options()
-    for call, command in CALLS.items():
-        text = text.replace(call, command)
-
-    def replacement(match: re.Match[str]) -> str:
-        name, value = match["name"] or match["code"] or match["bracketed"], match["value"]
-        if name not in options:
-            return match[0]
-        if match["bracketed"]:
-            return f"({options[name]})"
-        return options[name] if value is None else f"{options[name]} {value}"
-
-    return SETTING.sub(replacement, text)
-
-
-CALLS = {
-    "`seepage.calibrate`": "`seepage calibrate`",
-    "`Analysis.save`": "`seepage analyse DATA --format json --output result.json`",
-}
-"""Calls in messages of the library, and the commands that do the same."""
-
-SETTING = re.compile(
-    r"""\b(?P<name>\w+)=(['"]?)(?P<value>[\w.]+)\2|`(?P<code>\w+)`"""
-    r"""|\((?P<bracketed>\w+)\)(?![^']*'[,;: ])"""
-)
-"""A parameter as `name=value`, in backticks or in brackets; not inside a quoted name."""
-
-
-def _options() -> dict[str, str]:
+def option_names() -> dict[str, str]:
     """Return the options and arguments of the running command by the library's parameters."""
     return {
         param.name: option_name(param) if isinstance(param, click.Option) else param.name.upper()

@@ -28,12 +28,12 @@ from seepage.cli.output import (
     OutputFile,
     emit,
     format_result,
+    option_names,
     progress_bar,
     text_columns,
-    with_options,
     write_chart,
 )
-from seepage.errors import InputError
+from seepage.errors import InputError, naming
 
 COLLECTION_OPTIONS = grouped(
     names_option("--public", help="Attributes that are public already."),
@@ -267,7 +267,7 @@ def _design_text(design: Any, name: str) -> str:
         "Other ways to keep the same limit": _comparison_text(design),
     }
     parts = [f"\n{title}\n{table}" for title, table in tables.items()]
-    return "\n".join([heading, *parts, *map(with_options, design.notes)])
+    return "\n".join([heading, *parts, *(naming(note, option_names()) for note in design.notes)])
 
 
 def _forms_text(design: Any) -> str:

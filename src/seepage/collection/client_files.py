@@ -80,7 +80,9 @@ def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
         if not value or value in attribute.values
     ]
     if not labels:
-        raise InputError(f"labels must name attributes of the plan, {path} names none")
+        raise InputError(
+            f"labels must name attributes of the plan, {path} names none", parameter="labels"
+        )
     return labels
 
 
@@ -96,7 +98,8 @@ def checked_endpoint(endpoint: str) -> str:
     if not _is_safe_address(address):
         raise InputError(
             "endpoint must be an address such as https://example.org/reports (http only for "
-            f"localhost), got {_checks.shown(endpoint)}"
+            f"localhost), got {_checks.shown(endpoint)}",
+            parameter="endpoint",
         )
     return address
 
@@ -326,7 +329,7 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
     """
     wire = plan.wire
     if isinstance(folder, str) and not folder:
-        raise InputError("folder must be a path, got ''")
+        raise InputError("folder must be a path, got ''", parameter="folder")
     target = _checks.path(folder, "folder")
     _checks.integer(vectors, "vectors", 1, MAX_VECTORS)
     contents = {

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from seepage import _checks
 from seepage._numerics import Integers
 from seepage.data.table.scan import CodedBatch
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 from seepage.mechanisms.randomness import Randomness
 from seepage.plan.form import cumulative
 from seepage.plan.plan import Plan
@@ -62,10 +62,12 @@ def checked_key(key: Any) -> bytes:
             secret = bytes.fromhex(file.read_text())
         except (OSError, ValueError):
             raise InputError(
-                f"key must be a file of hexadecimal digits, got {str(file)!r}"
+                f"key must be a file of hexadecimal digits, got {str(file)!r}", parameter="key"
             ) from None
     if len(secret) < MIN_KEY_BYTES:
-        raise InputError(f"key must have at least {MIN_KEY_BYTES} bytes, got {len(secret)}")
+        raise InputError(
+            f"key must have at least {MIN_KEY_BYTES} bytes, got {len(secret)}", parameter="key"
+        )
     return secret
 
 
@@ -152,13 +154,23 @@ class FormColumn(NamedTuple):
 def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn | None:
     """Return the column that determines forms, None if they are drawn; check the arguments."""
     if form is not None and identifier is not None:
-        raise InputError("forms are in a column (form) or derived from one (identifier), not both")
+        raise _checks.exclusive("form", "identifier", "forms are in a column or derived from one")
     if identifier is None and key is not None:
-        raise InputError("key needs the column of identifiers (identifier), got None")
+        raise InputError(
+            "key needs the column of identifiers (",
+            Setting("identifier"),
+            "), got None",
+            parameter="key",
+        )
     if form is None and identifier is None:
         return None
     if identifier is not None and key is None:
-        raise InputError("identifier needs the secret key that derives forms (key), got None")
+        raise InputError(
+            "identifier needs the secret key that derives forms (",
+            Setting("key"),
+            "), got None",
+            parameter="identifier",
+        )
     name = "form" if identifier is None else "identifier"
     column = _checks.text(form if identifier is None else identifier, name)
     if column in plan.collected:

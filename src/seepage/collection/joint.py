@@ -31,7 +31,7 @@ from seepage.collection.frequencies import combine, form_estimates
 from seepage.collection.report_source import ReportSource, open_reports
 from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.domain import Attribute
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 from seepage.mechanisms import Mechanism
 from seepage.plan.plan import Plan
 
@@ -268,7 +268,9 @@ def estimate_joint(
         if not indices:
             raise InputError(
                 f"method 'em' needs a form with separate reports of {row.name!r} and "
-                f"{column.name!r}; use method='inversion'"
+                f"{column.name!r}; use ",
+                Setting("method", "inversion"),
+                parameter="method",
             )
     source = open_reports(plan, reports)
     pooled = pool_reports(plan, source, indices, [row.name, column.name])

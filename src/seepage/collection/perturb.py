@@ -31,7 +31,7 @@ from seepage.data.table import TableOptions, TableScan
 from seepage.data.table.column import Column
 from seepage.data.table.options import ALL_OTHERS
 from seepage.data.table.sources import find_files, open_source
-from seepage.errors import DomainError, InputError, TableError
+from seepage.errors import DomainError, InputError, Setting, TableError, Text
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.form import Form
@@ -118,8 +118,10 @@ def _reports(
             arrays = perturbed_columns(plan, answers, forms, source)
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     except DomainError as error:
-        hint = "" if other is not None else "; name a catch-all value for such values (other)"
-        raise DomainError(f"{error}{hint}") from None
+        if other is not None:
+            raise
+        hint = Text("; name a catch-all value for such values (", Setting("other"), ")")
+        raise DomainError(error.text, hint) from None
 
 
 def perturbed_columns(
@@ -230,7 +232,7 @@ def open_records(
     """
     for name in table:
         if name in FIXED:
-            raise InputError(f"{name} has no effect: the plan fixes it")
+            raise InputError(f"{name} has no effect: the plan fixes it", parameter=name)
     if isinstance(data, str) and is_dataset_name(data):
         published = dataset(data)
         settings = {name: published.table[name] for name in published.table if name not in FIXED}

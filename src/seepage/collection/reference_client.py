@@ -159,7 +159,7 @@ def _word_count(channel: Wire) -> int:
 def _words(data: bytes, count: int) -> list[int]:
     octets = _checks.instance(data, "data", bytes, "bytes")
     if len(octets) != WORD * count:
-        raise InputError(f"data must be {WORD * count} bytes, got {len(octets)}")
+        raise InputError(f"data must be {WORD * count} bytes, got {len(octets)}", parameter="data")
     return [int.from_bytes(octets[i : i + WORD], "little") for i in range(0, len(octets), WORD)]
 
 

@@ -278,7 +278,8 @@ def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) 
     if not isinstance(reports, (str, os.PathLike, list, tuple)):
         raise InputError(
             "reports must be an Arrow table as `perturb` returns it, or the path of a Parquet "
-            f"file, got {type(reports).__name__}"
+            f"file, got {type(reports).__name__}",
+            parameter="reports",
         )
     kind, files = find_files(reports, FORMATS, _format_of)
     if kind != LINES:

@@ -236,7 +236,7 @@ def tally_reports(plan: Plan, reports: Any) -> PooledSums:
     """Return the tallies of all reports, for single attributes, in one pass and little memory."""
     source = open_reports(plan, reports)
     if not source.records:
-        raise InputError("reports must not be empty, got none")
+        raise InputError("reports must not be empty, got none", parameter="reports")
     forms = dict[int, FormSums]()
     for index, form in enumerate(plan.forms):
         if isinstance(form.channel, MatrixChannel):
@@ -273,7 +273,7 @@ def pool_reports(
     chosen = range(len(plan.forms)) if indices is None else indices
     answered = [index for index in chosen if source.people[index]]
     if not answered:
-        raise InputError("reports must not be empty, got none")
+        raise InputError("reports must not be empty, got none", parameter="reports")
     forms = dict[int, FormSums]()
     for index in answered:
         channel, people = plan.forms[index].channel, int(source.people[index])

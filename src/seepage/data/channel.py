@@ -31,10 +31,11 @@ def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
     except (TypeError, ValueError, OverflowError):
         matrix = None
     if matrix is None:
-        raise ChannelError(f"{name} must be a matrix of probabilities")
+        raise ChannelError(f"{name} must be a matrix of probabilities", parameter=name)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ChannelError(
-            f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}"
+            f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}",
+            parameter=name,
         )
     _check_probabilities(matrix, name)
     matrix.setflags(write=False)
@@ -49,7 +50,9 @@ def _check_probabilities(matrix: Floats, name: str) -> None:
         return
     bad = matrix[~(matrix >= 0) | (matrix == np.inf)]
     if bad.size:
-        raise ChannelError(f"{name} must hold probabilities of at least 0, got {bad[0]}")
+        raise ChannelError(
+            f"{name} must hold probabilities of at least 0, got {bad[0]}", parameter=name
+        )
     with np.errstate(over="ignore"):
         sums = np.asarray(matrix.sum(axis=1))
         hint = "; it looks transposed" if _rows_sum_to_one(matrix.T) else ""
@@ -106,7 +109,8 @@ class Channel:
         if matrix.shape != (self.given.size, self.output.size):
             raise ChannelError(
                 f"{name} must be {self.given.size} x {self.output.size}, "
-                f"got {matrix.shape[0]} x {matrix.shape[1]}"
+                f"got {matrix.shape[0]} x {matrix.shape[1]}",
+                parameter=name,
             )
         object.__setattr__(self, "matrix", matrix)
 

@@ -245,13 +245,16 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
             domain.index(attribute)
         missing = [attribute for attribute in domain.names if attribute not in setting]
         if missing:
-            raise InputError(f"{name} must be given for every attribute, {missing[0]!r} has none")
+            raise InputError(
+                f"{name} must be given for every attribute, {missing[0]!r} has none", parameter=name
+            )
         return [setting[attribute] for attribute in domain.names]
     if isinstance(setting, (Sequence, np.ndarray)) and not isinstance(setting, str):
         if len(setting) != len(domain):
             raise InputError(
                 f"{name} must be one number or one for each of the {len(domain)} attributes, "
-                f"got {len(setting)}"
+                f"got {len(setting)}",
+                parameter=name,
             )
         return list(setting)
     return [setting] * len(domain)

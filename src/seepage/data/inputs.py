@@ -135,7 +135,10 @@ def as_records(data: Any, **options: Any) -> Records:
     """
     counted = as_counted(data, records=True, **options)
     if isinstance(counted, PairCounts):
-        raise InputError("data must have records, and has pair counts only; give the table itself")
+        raise InputError(
+            "data must have records, and has pair counts only; give the table itself",
+            parameter="data",
+        )
     return counted
 
 
@@ -178,7 +181,7 @@ def _within(counted: PairCounts | Records, domain: Domain | None) -> PairCounts 
         counted = counted.select(domain.names)
     if counted.domain != domain:
         where = counted.domain.differences(domain)
-        raise DomainError(f"data must be of the domain asked for: {where}")
+        raise DomainError(f"data must be of the domain asked for: {where}", parameter="data")
     return counted
 
 
@@ -253,7 +256,7 @@ def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) ->
     for name, value in options.items():
         given = value is not None and (name, value) != ("engine", "auto")
         if given and name not in allowed:
-            raise InputError(f"{name} has no effect: {why}")
+            raise InputError(f"{name} has no effect: {why}", parameter=name)
 
 
 def is_pairs_file(path: str | os.PathLike[str]) -> bool:

@@ -375,9 +375,9 @@ def _frozen(counts: ArrayLike) -> Integers:
     """Return counts as a read-only int64 array; anything else than counts raises a DomainError."""
     array = _checks.array(counts, "counts")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise DomainError("counts must be one-dimensional arrays of integers")
+        raise DomainError("counts must be one-dimensional arrays of integers", parameter="counts")
     if array.size and (array.min() < 0 or int(array.max()) > MAX_COUNT):
-        raise DomainError("counts must be at least 0 and fit 64 bits")
+        raise DomainError("counts must be at least 0 and fit 64 bits", parameter="counts")
     result = array.astype(np.int64)
     result.flags.writeable = False
     return result

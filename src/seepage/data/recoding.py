@@ -133,7 +133,7 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
         for part in _checks.items(parts, "parts")
     ]
     if not parts:
-        raise DomainError("parts must have at least one PairCounts, got none")
+        raise DomainError("parts must have at least one PairCounts, got none", parameter="parts")
     first = parts[0].domain
     for part in parts:
         if part.domain.names != first.names:
@@ -340,7 +340,8 @@ def labelled(counted: Counts, labels: Any) -> Counts:
     if new == list(counted.domain):
         raise InputError(
             "labels must name values of this table, and none does; a codebook has one line for "
-            "each attribute and value"
+            "each attribute and value",
+            parameter="labels",
         )
     return recoded(counted, Domain(new), [np.arange(a.size) for a in new])
 

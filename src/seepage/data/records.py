@@ -333,7 +333,8 @@ def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
     if array.ndim != 2 or array.shape[1] != len(domain) or array.dtype.kind not in "iu":
         raise DomainError(
             f"codes must be integers, one row per record and {len(domain)} columns, "
-            f"got {array.dtype} of shape {array.shape}"
+            f"got {array.dtype} of shape {array.shape}",
+            parameter="codes",
         )
     if len(array):
         for name, size, minimum, maximum in zip(
@@ -350,7 +351,7 @@ def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
         return np.ones(rows, dtype=np.int64)
     array = _checks.array(weights, "weights")
     if array.shape != (rows,) or (array.size and array.dtype.kind not in "iu"):
-        raise DomainError(f"weights must be {rows} integers, one for each row")
+        raise DomainError(f"weights must be {rows} integers, one for each row", parameter="weights")
     if array.size and (array.min() < 0 or sum(array.tolist()) > _checks.MAX_RECORDS):
-        raise DomainError("weights must be at least 0 and sum to at most 2^53")
+        raise DomainError("weights must be at least 0 and sum to at most 2^53", parameter="weights")
     return array.astype(np.int64)

@@ -13,7 +13,7 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import attribute_masks, positive_limit
 from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices, Precisions
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 
 MIN_LIMIT = 1e-6
 """Minimum limit in nats: budgets are accurate to 1e-7, and the error grows as 1 / limit^2."""
@@ -81,14 +81,18 @@ def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
     limits = np.array([math.inf if value is None else _limit(value) for value in given])
     limits[unprotected] = np.inf
     if not np.isfinite(limits).any():
-        raise InputError("limit must be given for at least one attribute, none is protected")
+        raise InputError(
+            "limit must be given for at least one attribute, none is protected", parameter="limit"
+        )
     return limits
 
 
 def _limit(value: Any, what: str = "limit") -> float:
     limit = positive_limit(value, what)
     if limit < MIN_LIMIT:
-        raise InputError(f"{what} must be at least {MIN_LIMIT:g} for a design, got {limit:g}")
+        raise InputError(
+            f"{what} must be at least {MIN_LIMIT:g} for a design, got {limit:g}", parameter=what
+        )
     return limit
 
 
@@ -97,21 +101,27 @@ def _weights(domain: Domain, weights: Any, collected: Booleans, joint: int) -> F
     values = np.array([_checks.weight(w, "weights") for w in for_each(domain, weights, "weights")])
     values = np.where(collected, values, 0.0)
     if not values.any():
-        raise InputError("weights must be above 0 for at least one attribute that is asked")
+        raise InputError(
+            "weights must be above 0 for at least one attribute that is asked", parameter="weights"
+        )
     return np.concatenate([values, np.ones(joint)])
 
 
 def _indices(domain: Domain, names: Any, what: str) -> list[int]:
     indices = [domain.index(name) for name in _checks.items(names, f"each of {what}")]
     if len(set(indices)) < max(2, len(indices)):
-        raise InputError(f"each of {what} must name different attributes, at least two")
+        raise InputError(
+            f"each of {what} must name different attributes, at least two", parameter=what
+        )
     return sorted(indices)
 
 
 def _pair(domain: Domain, names: Any, what: str) -> tuple[int, int]:
     first, second, *more = _indices(domain, names, what)
     if more:
-        raise InputError(f"each of {what} must name two attributes, got {2 + len(more)}")
+        raise InputError(
+            f"each of {what} must name two attributes, got {2 + len(more)}", parameter=what
+        )
     return first, second
 
 
@@ -171,11 +181,17 @@ def _check_joint(
         first, second = domain.names[i], domain.names[j]
         if never_together[i, j]:
             raise InputError(
-                f"joint has {first!r} and {second!r}, which `never` forbids to ask together"
+                f"joint has {first!r} and {second!r}, which ",
+                Setting("never"),
+                " forbids to ask together",
+                parameter="joint",
             )
         if not (collected[i] and collected[j]):
             not_asked = first if not collected[i] else second
-            raise InputError(f"joint must name attributes that are asked, {not_asked!r} is not")
+            raise InputError(
+                f"joint must name attributes that are asked, {not_asked!r} is not",
+                parameter="joint",
+            )
 
 
 def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
@@ -204,6 +220,7 @@ def _check_least(problem: FormProblem) -> None:
         if problem.caps[j] < problem.least[j]:
             raise InputError(
                 f"{problem.domain.names[j]!r} can have a budget of {problem.caps[j]:.4g} at most, "
-                f"below its least useful one, {problem.least[j]:g}; raise the limit, lower "
-                "`least`, or leave it out"
+                f"below its least useful one, {problem.least[j]:g}; raise the limit, lower ",
+                Setting("least"),
+                ", or leave it out",
             )

@@ -27,7 +27,7 @@ from seepage.designs.forms.table_certifier import TableCertifier, coarse_form
 from seepage.designs.shaped.form_shaper import MAX_SHAPED, MIN_SHAPED_SHARE, FormShaper
 from seepage.designs.shaped.shaped_population import SPLIT_FACTOR, split_records
 from seepage.designs.strategies import compare_designs
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 
 MIN_SHARE = 1e-3
 """Minimum share of people of a form in the result; the reported gap includes what this costs."""
@@ -131,8 +131,9 @@ class DesignRun:
         self.pool.add([form for form in pairs if form is not None])
         if not math.isfinite(self.pool.solution.objective):
             raise InputError(
-                "no form within the limits estimates every pair of `joint`; raise the limit or "
-                "name fewer pairs"
+                "no form within the limits estimates every pair of ",
+                Setting("joint"),
+                "; raise the limit or name fewer pairs",
             )
         self.pool.solve_master(1e-6, 4000)
 
@@ -154,8 +155,9 @@ class DesignRun:
             form = coarse if problem.is_useful(coarse) else None
         if form is None:
             raise InputError(
-                f"{problem.listed(item)} asked together cannot have their least "
-                "useful budgets; raise the limit or lower `least`"
+                f"{problem.listed(item)} asked together cannot have their least useful budgets; "
+                "raise the limit or lower ",
+                Setting("least"),
             )
         return form
 

@@ -14,7 +14,7 @@ from seepage.data.domain import Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.totals import TotalLeakage, total_leakage
@@ -115,8 +115,9 @@ class Problem:
     def raise_least(self) -> NoReturn:
         """Raise the error that no attribute can have its minimum useful budget."""
         raise InputError(
-            "no attribute can have its smallest useful budget within the limit; "
-            "raise the limit or lower `least`"
+            "no attribute can have its smallest useful budget within the limit; raise the limit "
+            "or lower ",
+            Setting("least"),
         )
 
 
@@ -167,9 +168,15 @@ def _check_pure(names: Sequence[Any], deltas: Sequence[Any]) -> None:
     known = [name for name in names if isinstance(name, str) and name in MECHANISMS]
     approximate = [name for name in known if MECHANISMS[name].approximate]
     if approximate:
-        raise InputError(f"mechanism must have delta 0 to find budgets, got {approximate[0]!r}")
+        raise InputError(
+            f"mechanism must have delta 0 to find budgets, got {approximate[0]!r}",
+            parameter="mechanism",
+        )
     if any(_checks.delta(value) for value in deltas):
-        raise InputError("delta must be 0 to find budgets: totals with a delta are not calibrated")
+        raise InputError(
+            "delta must be 0 to find budgets: totals with a delta are not calibrated",
+            parameter="delta",
+        )
 
 
 def attribute_masks(
@@ -191,7 +198,9 @@ def positive_limit(value: Any, what: str = "limit") -> float:
     """Return a limit in nats, checked to be above 0."""
     limit = _checks.epsilon(value, what)
     if limit == 0:
-        raise InputError(f"{what} must be above 0: a total of 0 means that nothing is collected")
+        raise InputError(
+            f"{what} must be above 0: a total of 0 means that nothing is collected", parameter=what
+        )
     return limit
 
 

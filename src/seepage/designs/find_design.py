@@ -10,6 +10,7 @@ from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
 from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
+from seepage.errors import Setting, Text
 from seepage.totals.guarantees import SCOPES, check_whole_table
 
 
@@ -146,7 +147,7 @@ def find_design(
     _checks.choice(shape, "shape", SHAPES)
     sampling = {} if sample is None else {"sample": sample, "seed": seed_number}
     records = as_records(data, **sampling, **table_options)
-    hint = "give the table itself, or scope='population'"
+    hint = Text("give the table itself, or ", Setting("scope", "population"))
     check_whole_table(records, "exact", "designs for the table", scope, hint)
     conditions = {
         "limit": limit,

@@ -205,7 +205,9 @@ def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
     matrix = as_matrix(channel)
     allowed = _checks.real(leakage, "leakage")
     if not allowed >= 0:
-        raise InputError(f"leakage must be at least 0, got {_checks.shown(leakage)}")
+        raise InputError(
+            f"leakage must be at least 0, got {_checks.shown(leakage)}", parameter="leakage"
+        )
     if allowed >= saturation(matrix):
         return math.inf
     aim, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50

@@ -200,7 +200,8 @@ class Release:
             if sets is None and self.delta:
                 raise InputError(
                     f"radius must be 0 for {self.name!r}, whose delta is {self.delta:g}; "
-                    "leave the mechanism out for the bound of its budget"
+                    "leave the mechanism out for the bound of its budget",
+                    parameter="radius",
                 )
             region = Ball(as_matrix(G), _checks.probability(radius, "radius"))
             return robust_leakage(G, sets or LikelySets("all", self.epsilon), region, slack)
@@ -229,7 +230,8 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
         else:
             if not (hasattr(choice, "k") and hasattr(choice, "likely_sets")):
                 raise InputError(
-                    f"mechanism must be a name or a Mechanism, got {_checks.shown(choice)}"
+                    f"mechanism must be a name or a Mechanism, got {_checks.shown(choice)}",
+                    parameter="mechanism",
                 )
             if choice.k != attribute.size:
                 raise InputError(

@@ -242,7 +242,9 @@ def uncertainty_set(channel: Any, radius: Any, uncertainty: Any) -> Ball | Box |
     """Return the ball or box around the rows of a channel; None if neither is given."""
     distance = _checks.probability(radius, "radius")
     if uncertainty is not None and distance:
-        raise InputError("radius and uncertainty exclude each other: give one of them")
+        raise InputError(
+            "radius and uncertainty exclude each other: give one of them", parameter="radius"
+        )
     if not distance and uncertainty is None:
         return None
     matrix = as_matrix(channel)
@@ -256,7 +258,9 @@ def _limits(matrix: Floats, uncertainty: Any) -> tuple[Floats, Floats]:
     rows, columns = matrix.shape
     limits = _checks.array(uncertainty, "uncertainty")
     if limits.dtype.kind not in "iuf" or not np.all(limits >= 0) or not np.isfinite(limits).all():
-        raise InputError("uncertainty must hold finite numbers of at least 0")
+        raise InputError(
+            "uncertainty must hold finite numbers of at least 0", parameter="uncertainty"
+        )
     if limits.shape == (2, rows, columns):
         lower, upper = limits.astype(np.float64)
         inside = (lower <= matrix + BOX_TOLERANCE) & (matrix <= upper + BOX_TOLERANCE)
@@ -264,7 +268,8 @@ def _limits(matrix: Floats, uncertainty: Any) -> tuple[Floats, Floats]:
             row, column = np.argwhere(~inside)[0].tolist()
             raise InputError(
                 f"uncertainty must contain the channel, but cell ({row}, {column}) "
-                f"= {matrix[row, column]:g} is outside"
+                f"= {matrix[row, column]:g} is outside",
+                parameter="uncertainty",
             )
         return np.minimum(lower, matrix), np.minimum(np.maximum(upper, matrix), 1.0)
     try:
@@ -272,7 +277,8 @@ def _limits(matrix: Floats, uncertainty: Any) -> tuple[Floats, Floats]:
     except ValueError:
         raise InputError(
             f"uncertainty must be one half-width, {rows} x {columns} of them, or their lower and "
-            f"upper limits (2 x {rows} x {columns}), got shape {limits.shape}"
+            f"upper limits (2 x {rows} x {columns}), got shape {limits.shape}",
+            parameter="uncertainty",
         ) from None
     return np.maximum(matrix - half, 0.0), np.minimum(matrix + half, 1.0)
 

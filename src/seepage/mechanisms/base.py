@@ -107,7 +107,9 @@ class Mechanism(ABC):
         if cls.approximate:
             return cls(k, epsilon, delta)  # type: ignore[call-arg]
         if _checks.delta(delta) > 0:
-            raise InputError(f"mechanism {cls.name!r} has delta 0, got delta {delta}")
+            raise InputError(
+                f"mechanism {cls.name!r} has delta 0, got delta {delta}", parameter="mechanism"
+            )
         return cls(k, epsilon)  # type: ignore[call-arg]
 
     # Privacy ------------------------------------------------------------------------------------
@@ -346,10 +348,12 @@ class Mechanism(ABC):
         """Return codes as integers; raise where one is not an integer from 0 to k - 1."""
         array = _checks.array(codes, "codes")
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InputError("codes must be a one-dimensional array of integers")
+            raise InputError("codes must be a one-dimensional array of integers", parameter="codes")
         if array.size and (array.min() < 0 or array.max() >= self.k):
             row = int(np.flatnonzero((array < 0) | (array >= self.k))[0])
-            raise InputError(f"codes must be from 0 to {self.k - 1}; row {row} is outside")
+            raise InputError(
+                f"codes must be from 0 to {self.k - 1}; row {row} is outside", parameter="codes"
+            )
         return array.astype(np.int64, copy=False)
 
     def check_reports(self, reports: Any) -> None:
@@ -358,7 +362,10 @@ class Mechanism(ABC):
             origin = (
                 dict(reports.origin) if isinstance(reports, Reports) else type(reports).__name__
             )
-            raise InputError(f"reports must come from {self.describe()}, got reports of {origin}")
+            raise InputError(
+                f"reports must come from {self.describe()}, got reports of {origin}",
+                parameter="reports",
+            )
 
     def check_drawn(self, reports: Any) -> None:
         """Raise where a report is outside the range of this mechanism, as damaged ones may be."""

@@ -85,7 +85,8 @@ class Gaussian(HistogramEncoding):
         if self.parameters["delta"] < MIN_DELTA:
             raise InputError(
                 f"delta of the Gaussian mechanism must be at least {MIN_DELTA}, got {delta!r}; "
-                "for a delta of 0 use SHE"
+                "for a delta of 0 use SHE",
+                parameter="delta",
             )
         self._budget = min(self.parameters["epsilon"], float(MAX_EPSILON))
         self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])

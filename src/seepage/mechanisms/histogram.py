@@ -129,7 +129,7 @@ class HistogramEncoding(Mechanism):
         """Raise where reports are not of this mechanism, or not vectors of k numbers."""
         super().check_reports(reports)
         if reports.vectors.ndim != 2 or reports.vectors.shape[1] != self.k:
-            raise InputError(f"reports must hold vectors of {self.k} numbers")
+            raise InputError(f"reports must hold vectors of {self.k} numbers", parameter="reports")
 
     def check_drawn(self, reports: Any) -> None:
         """Raise where an entry is outside [-reach, 1 + reach], or NaN."""
@@ -173,7 +173,9 @@ class HistogramEncoding(Mechanism):
     def _log_prior(self, prior: ArrayLike) -> Floats:
         probabilities = as_matrix(np.atleast_2d(np.asarray(prior)), "prior")
         if probabilities.shape != (1, self.k):
-            raise InputError(f"prior must hold {self.k} probabilities, one for each value")
+            raise InputError(
+                f"prior must hold {self.k} probabilities, one for each value", parameter="prior"
+            )
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(probabilities[0]))
 
@@ -195,5 +197,7 @@ class HistogramEncoding(Mechanism):
 
     def _report(self, vector: Floats) -> VectorReports:
         if vector.shape != (self.k,):
-            raise InputError(f"likely must hold one boolean for each of {self.k} values")
+            raise InputError(
+                f"likely must hold one boolean for each of {self.k} values", parameter="likely"
+            )
         return VectorReports(self.describe(), vector[None].astype(np.float64))

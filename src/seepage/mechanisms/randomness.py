@@ -75,7 +75,7 @@ class Randomness:
         whose lower half would bias the result.
         """
         if not 1 <= limit <= 1 << 32:
-            raise InputError(f"limit must be from 1 to 2^32, got {limit}")
+            raise InputError(f"limit must be from 1 to 2^32, got {limit}", parameter="limit")
         result = np.empty(size, dtype=np.int64)
         draws, pending = self._multiply(limit, size)
         result[:] = draws

@@ -60,7 +60,8 @@ class Reports(ABC):
             if rows.ndim != 1 or not (indices or (kind == "b" and len(rows) == count)):
                 raise InputError(
                     f"rows must be a slice, {count} booleans, or integers from {-count} to "
-                    f"{count - 1}"
+                    f"{count - 1}",
+                    parameter="rows",
                 )
         return type(self)(self.origin, *(array[rows] for array in self._arrays()))
 
@@ -249,7 +250,9 @@ class HashReports(Reports):
         """Return the reports of an array of structs."""
         seeds, buckets = array.flatten()
         if seeds.null_count or buckets.null_count:
-            raise InputError("reports must hold a seed and a bucket each, got null values")
+            raise InputError(
+                "reports must hold a seed and a bucket each, got null values", parameter="reports"
+            )
         parts = [part.to_numpy(zero_copy_only=False) for part in (seeds, buckets)]
         if parts[0].dtype != np.uint64 or parts[1].dtype.kind != "u":
             raise TypeError("seeds and buckets must be unsigned")

@@ -87,7 +87,7 @@ class TwoLevelMechanism(Mechanism):
         if size is not None:
             other = self._other_probability(true, size)
         elif other is None:
-            raise InputError("other must be given unless size is, got neither")
+            raise InputError("other must be given unless size is, got neither", parameter="other")
         self.true, self.other = Fraction(true), Fraction(other)
 
     def _other_probability(self, true: Fraction, size: int) -> Fraction:
@@ -191,7 +191,8 @@ class TwoLevelMechanism(Mechanism):
         if bits.shape != (self.k,) or self.size not in (None, bits.sum()):
             number = "any" if self.size is None else f"exactly {self.size}"
             raise InputError(
-                f"likely must select {number} of {self.k} values, got {bits.sum()} of {bits.size}"
+                f"likely must select {number} of {self.k} values, got {bits.sum()} of {bits.size}",
+                parameter="likely",
             )
         return bits
 

@@ -316,7 +316,9 @@ class BasicRAPPOR(UnaryEncoding):
             As in `perturb`.
         """
         if not isinstance(kept, BitReports) or dict(kept.origin) != self._kept_origin():
-            raise InputError(f"kept must be permanent responses of {self.describe()}")
+            raise InputError(
+                f"kept must be permanent responses of {self.describe()}", parameter="kept"
+            )
         source = randomness(rng)
         bits = BitReports.pack_blocks(
             self.k, kept, lambda block: self._release(block.bits(), source)

@@ -197,7 +197,10 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
     def __post_init__(self) -> None:
         _check_asked(self.attributes)
         if len({len(row) for row in self.thresholds}) != 1:
-            raise InputError("thresholds must have at least one row, all of the same length")
+            raise InputError(
+                "thresholds must have at least one row, all of the same length",
+                parameter="thresholds",
+            )
         if not self.mechanism.realised_epsilon <= self.epsilon:
             raise InputError(
                 f"the epsilon of a matrix must be at least that of its thresholds, "
@@ -326,7 +329,9 @@ def integer_shares(shares: Iterable[float]) -> list[int]:
     """
     given = _checks.numbers(shares, "shares")
     if not all(math.isfinite(share) and share >= 0 for share in given) or not any(given):
-        raise InputError("shares must be numbers of at least 0, one of them above 0")
+        raise InputError(
+            "shares must be numbers of at least 0, one of them above 0", parameter="shares"
+        )
     exact = [Fraction(share) for share in given]
     total = sum(exact)
     rounded = [math.floor(share * CERTAIN / total) for share in exact]

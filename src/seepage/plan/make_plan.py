@@ -146,9 +146,8 @@ def _totals_and_claim(
 def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) -> None:
     """Raise if the totals have another domain or guarantee, or come from a sample of records."""
     if guarantee not in (None, totals.guarantee):
-        raise InputError(
-            f"guarantee must be that of the totals, {totals.guarantee!r}, got {guarantee!r}"
-        )
+        rule = f"that of the totals, {totals.guarantee!r}"
+        raise _checks.violation("guarantee", rule, guarantee)
     if totals.domain != domain:
         difference = totals.domain.differences(domain)
         raise InputError(f"the totals must be of the same attributes: {difference}")
@@ -334,7 +333,7 @@ def plan_of_forms(
         confidence=confidence,
         scope=scope,
         provenance=Provenance.of(pairs, _json_settings(settings or {})),
-        notes=tuple(notes),
+        notes=tuple(map(str, notes)),
         alternatives=tuple(alternatives),
     )
     check_limits(plan)

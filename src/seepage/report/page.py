@@ -67,11 +67,14 @@ def report_page(analysis: Analysis, *, counts: bool = True) -> str:
     if matrix.radius:
         raise InputError(
             f"radius must be 0 for a page, which shows the table's own leakages, "
-            f"got {matrix.radius:g}"
+            f"got {matrix.radius:g}",
+            parameter="radius",
         )
     if math.inf in matrix.epsilons:
         name = matrix.domain.names[matrix.epsilons.tolist().index(math.inf)]
-        raise InputError(f"epsilon must be finite for a page, and {name!r} is public")
+        raise InputError(
+            f"epsilon must be finite for a page, and {name!r} is public", parameter="epsilon"
+        )
     grid = leakage_grid(matrix)
     return render_page(
         "report.html",

@@ -22,7 +22,7 @@ from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsCompari
 from seepage.totals.experienced import read_experience
 from seepage.totals.guarantees import Kind
 
-HINT = "write it with `Analysis.save`"
+HINT = "an analysis is written as JSON"
 
 AtLeast0: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]

@@ -144,7 +144,10 @@ def as_analysers(chosen: Any) -> list[Analyser]:
     objects = [analyser(item) if isinstance(item, str) else item for item in given]
     for item in objects:
         if isinstance(item, type) or not isinstance(item, Analyser):
-            raise InputError(f"analyser must be a name or an Analyser, got {_checks.shown(item)}")
+            raise InputError(
+                f"analyser must be a name or an Analyser, got {_checks.shown(item)}",
+                parameter="analyser",
+            )
     return objects
 
 
@@ -172,7 +175,7 @@ def analyser(name: str, parameter: str = "analyser") -> Analyser:
         return Leakages(name, mechanism, "inferred" if view == "inferred" else "report")
     options = [*ANALYSERS, "grf THRESHOLD", *MECHANISMS]
     known = f"{parameter} must be one of {', '.join(options)}, got {name!r}"
-    raise InputError(known + ANALYSERS.unusable + MECHANISMS.unusable)
+    raise InputError(known, ANALYSERS.unusable, MECHANISMS.unusable, parameter=parameter)
 
 
 def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:

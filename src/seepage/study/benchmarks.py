@@ -52,7 +52,7 @@ def checked_budgets(epsilons: Any, tables: Mapping[str, PairCounts], progress: A
             raise InputError(f"{name} has one attribute; a benchmark compares at least two")
     budgets = [_checks.epsilon(epsilon) for epsilon in _checks.items(epsilons, "epsilons")]
     if 0 in budgets:
-        raise InputError("epsilon must be above 0 in a benchmark, since results are relative to it")
+        raise _checks.violation("epsilon", "above 0", 0.0, "; results are relative to it")
     return budgets
 
 

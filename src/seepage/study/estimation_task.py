@@ -17,7 +17,7 @@ from seepage.data.channel import ROW_SUM_TOLERANCE
 from seepage.data.domain import Attribute
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 from seepage.leakage.release import View
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.reports import BitReports, ValueReports
@@ -291,7 +291,8 @@ def report_channel(mechanism: Mechanism) -> Floats:
     channel = np.exp(mechanism.log_likelihood(reports)).T
     if np.abs(channel.sum(axis=1) - 1.0).max() > ROW_SUM_TOLERANCE:
         raise InputError(
-            f'the reports of {mechanism.name} cannot be enumerated; use view="inferred"'
+            f"the reports of {mechanism.name} cannot be enumerated; use ",
+            Setting("view", "inferred"),
         )
     return np.asarray(channel)
 
@@ -317,8 +318,10 @@ def report_indexer(mechanism: Mechanism) -> Callable[[Any], Integers]:
     ascending = bit_codes[order]
     if mechanism.reports is not BitReports or np.any(ascending[1:] == ascending[:-1]):
         raise InputError(
-            f"the reports of {mechanism.name} cannot be identified by their likeliest values; "
-            'use method="aggregate", or view="inferred"'
+            f"the reports of {mechanism.name} cannot be identified by their likeliest values; use ",
+            Setting("method", "aggregate"),
+            ", or ",
+            Setting("view", "inferred"),
         )
     return lambda reports: np.asarray(order[np.searchsorted(ascending, reports.bits() @ weights)])
 

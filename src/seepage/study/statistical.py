@@ -149,7 +149,10 @@ def estimate_leakage(
         keys = _ordered_pairs(counted, target, pairs)
     else:
         if target is None or pairs is not None or isinstance(sources, str):
-            raise InputError("sources must be a list of names, with a target and without pairs")
+            raise InputError(
+                "sources must be a list of names, with a target and without pairs",
+                parameter="sources",
+            )
         names = (target, *sources)
         counted = as_records(data, **_options_for(names, table_options)).select(names)
         keys = [tuple(range(len(names)))]
@@ -174,18 +177,25 @@ def mechanisms_of(
 ) -> list[Mechanism]:
     """Return the mechanism of each attribute; raise an InputError if an attribute has none."""
     if mechanism is None:
-        raise InputError(f"mechanism must be one of {', '.join(registered())}, got None")
+        raise InputError(
+            f"mechanism must be one of {', '.join(registered())}, got None", parameter="mechanism"
+        )
     mechanisms = [release.mechanism for release in releases(domain, epsilon, mechanism, delta)]
     missing = [name for name, used in zip(domain.names, mechanisms, strict=True) if used is None]
     if missing:
-        raise InputError(f"mechanism must be given for every attribute, {missing[0]!r} has none")
+        raise InputError(
+            f"mechanism must be given for every attribute, {missing[0]!r} has none",
+            parameter="mechanism",
+        )
     return cast("list[Mechanism]", mechanisms)
 
 
 def _options_for(names: Sequence[str], table_options: dict[str, Any]) -> dict[str, Any]:
     """Return the table options restricted to these attributes, in this order."""
     if len(names) < 2 or len(set(names)) < len(names):
-        raise InputError("sources must be one or more names, none twice, and not the target")
+        raise InputError(
+            "sources must be one or more names, none twice, and not the target", parameter="sources"
+        )
     all_renamed = table_options.get("rename") or {}
     rename = {old: new for old, new in all_renamed.items() if new in names}
     original = {new: old for old, new in rename.items()}
@@ -211,7 +221,9 @@ def _ordered_pairs(
         raise InputError("give either a target or pairs, not both")
     named = _checks.items(pairs, "pairs")
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in named):
-        raise InputError("pairs must be a list of two names each, (target, source)")
+        raise InputError(
+            "pairs must be a list of two names each, (target, source)", parameter="pairs"
+        )
     chosen = dict.fromkeys((domain.index(x), domain.index(u)) for x, u in named)
     for x, u in chosen:
         if x == u:

@@ -16,6 +16,7 @@ from seepage._numerics import UNIT, Floats, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.records import Records
+from seepage.errors import Setting
 from seepage.leakage import Release
 from seepage.leakage.release import View
 from seepage.mechanisms import GRR, Mechanism
@@ -105,9 +106,10 @@ def simulated_mechanisms(
             if attribute.size > 2 or release.delta > 0:
                 raise GuaranteeError(
                     f"{what} need to know the mechanism of {attribute.name!r}, which has "
-                    f"{attribute.size} values and delta {release.delta:g}; name it "
-                    "(mechanism='grr')"
-                    + (", or use 'merged', which needs budgets alone" if "totals" in what else "")
+                    f"{attribute.size} values and delta {release.delta:g}; name it (",
+                    Setting("mechanism", "grr"),
+                    ")",
+                    ", or use 'merged', which needs budgets alone" if "totals" in what else "",
                 )
             mechanism = GRR(attribute.size, release.epsilon)
         mechanisms.append(mechanism)

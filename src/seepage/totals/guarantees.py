@@ -153,5 +153,6 @@ def check_whole_table(
     if counted.population is not None and guarantee != "worst" and scope == "table":
         raise GuaranteeError(
             f"{what} need all records, and these are a {how_many(counted)}: people left out may "
-            f"have what leaks most; {hint}"
+            "have what leaks most; ",
+            hint,
         )

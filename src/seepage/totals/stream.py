@@ -25,7 +25,7 @@ from seepage._results import Result, json_ready
 from seepage.data.channel import Channel, as_matrix
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_pairs
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 from seepage.leakage.likely_sets import LikelySets, best_of_all
 
 STATIONARY_TOLERANCE = 1e-9
@@ -43,7 +43,9 @@ def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
     if steps is not None:
         given.add(_checks.integer(steps, "steps", 1, MAX_STEPS))
     if not given:
-        raise InputError("the number of steps must be given: steps=..., or one epsilon per step")
+        raise InputError(
+            "the number of steps must be given: ", Setting("steps"), ", or one epsilon per step"
+        )
     if len(given) > 1:
         raise InputError(
             "epsilon, steps, transitions and backward must be for the same number of steps, "
@@ -57,7 +59,9 @@ def _read_matrices(given: Any, name: str) -> list[Floats]:
     matrices = [as_matrix(part, name) for part in (given if _is_stack(given) else [given])]
     shapes = {matrix.shape for matrix in matrices}
     if len(shapes) > 1 or any(rows != columns for rows, columns in shapes):
-        raise InputError(f"{name} must be square matrices of one size, got {sorted(shapes)}")
+        raise InputError(
+            f"{name} must be square matrices of one size, got {sorted(shapes)}", parameter=name
+        )
     return matrices
 
 
@@ -86,7 +90,8 @@ def _channels(
         stacks.append(_read_matrices(backward, "backward"))
         if len(stacks[1][0]) != size:
             raise InputError(
-                f"backward must be of the size of transitions, {size}, got {len(stacks[1][0])}"
+                f"backward must be of the size of transitions, {size}, got {len(stacks[1][0])}",
+                parameter="backward",
             )
     counts = (len(stack) + 1 for stack in stacks if len(stack) > 1)
     links = _number_of_steps(epsilon, steps, *counts) - 1
@@ -99,7 +104,9 @@ def _channels(
         return to_next, [_reverse(forward[0], stationary(forward[0]))] * links
     distribution = as_matrix(np.atleast_2d(_checks.array(initial, "initial")), "initial")[0]
     if len(distribution) != size:
-        raise InputError(f"initial must have {size} probabilities, got {len(distribution)}")
+        raise InputError(
+            f"initial must have {size} probabilities, got {len(distribution)}", parameter="initial"
+        )
     reversed_channels = []
     for matrix in to_next:
         reversed_channels.append(_reverse(matrix, distribution))

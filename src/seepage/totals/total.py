@@ -57,7 +57,10 @@ class TotalSettings:
     def __post_init__(self) -> None:
         _checks.choice(self.scope, "scope", SCOPES)
         if _checks.integer(self.reports, "reports", 1) > _checks.MAX_RECORDS:
-            raise InputError(f"reports must be at most 2^53, got {_checks.shown(self.reports)}")
+            raise InputError(
+                f"reports must be at most 2^53, got {_checks.shown(self.reports)}",
+                parameter="reports",
+            )
         _checks.progress(self.progress)
         _checks.inner_probability(self.target_delta, "target_delta")
         _checks.inner_probability(self.confidence, "confidence")
@@ -237,7 +240,7 @@ def compare_prepared(
         try:
             totals.append(compute_total(guarantee, counted, matrix, settings))
         except GuaranteeError as reason:
-            unavailable[guarantee] = str(reason)
+            unavailable[guarantee] = reason.text
     kinds, order = list(KINDS), list(GUARANTEES)
     totals.sort(key=lambda total: (kinds.index(total.kind), order.index(total.guarantee)))
     return TotalsComparison(tuple(totals), unavailable, _refuted(totals))

@@ -121,7 +121,8 @@ class PairAccumulator:
         columns = len(self._cells.capacities)
         if len(sizes) != columns:
             raise DomainError(
-                f"sizes must have one number for each of the {columns} columns, got {len(sizes)}"
+                f"sizes must have one number for each of the {columns} columns, got {len(sizes)}",
+                parameter="sizes",
             )
         rows = _row_count(codes, columns)
         narrow = [_as_codes(column, index) for index, column in enumerate(codes)]
@@ -203,13 +204,16 @@ def _as_codes(column: NDArray[Any], index: int) -> Codes:
     if column.ndim != 1 or column.dtype.kind not in "iub":
         raise DomainError(
             f"codes must be one-dimensional arrays of integers, "
-            f"got {column.dtype} of shape {column.shape} for column {index}"
+            f"got {column.dtype} of shape {column.shape} for column {index}",
+            parameter="codes",
         )
     if column.dtype in (np.uint8, np.uint16):
         return np.require(column, requirements=("C", "A"))
     minimum, maximum = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     if minimum < 0:
-        raise DomainError(f"codes must be at least 0, got {minimum} in column {index}")
+        raise DomainError(
+            f"codes must be at least 0, got {minimum} in column {index}", parameter="codes"
+        )
     if maximum > np.iinfo(np.uint16).max:
         raise _too_large(index, maximum, np.iinfo(np.uint16).max + 1)
     return column.astype(np.uint8 if maximum < 256 else np.uint16)

@@ -15,7 +15,7 @@ from seepage.data.domain import Domain
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sampling import MIN_BUFFER, PrioritySample, record_priorities
 from seepage.data.table.scan import CodedBatch, open_scan
-from seepage.errors import TableError
+from seepage.errors import Setting, TableError
 
 
 class DistinctRecords:
@@ -70,8 +70,9 @@ class DistinctRecords:
         if self._max_bytes is not None and size > self._max_bytes:
             raise TableError(
                 f"{self._buffered:,} of {self.seen:,} records are distinct, which is more than "
-                f"{self._max_bytes / 1e9:.3g} GB; take a sample (sample=...), fewer columns or "
-                "coarser bins"
+                f"{self._max_bytes / 1e9:.3g} GB; take a sample (",
+                Setting("sample"),
+                "), fewer columns or coarser bins",
             )
 
     def rows(self) -> tuple[Codes, Integers]:

@@ -49,7 +49,7 @@ from seepage.data.table.persons import IndexedRecords, first_records
 from seepage.data.table.sampling import share_of
 from seepage.data.table.scan import check_records
 from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
-from seepage.errors import DomainError, InputError, TableError
+from seepage.errors import DomainError, InputError, Setting, TableError, Text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,18 +194,27 @@ def spark_input(data: Any) -> Iterator[Input]:
         yield Input(session, source.names, shards, rows, rows // cores)
 
 
+BY_SPARK = Setting("engine", "spark")
+
+
 def _parquet_files(data: Any) -> Sequence[Path]:
     if not isinstance(data, (str, os.PathLike, list, tuple)):
         of_spark = type(data).__module__.startswith("pyspark.")
-        hint = "" if of_spark else "; count it without engine='spark'"
+        hint = Text("" if of_spark else Text("; count it without ", BY_SPARK))
         raise TableError(
-            f"data must be a Spark DataFrame or Parquet files, got {type(data).__name__}{hint}"
+            f"data must be a Spark DataFrame or Parquet files, got {type(data).__name__}",
+            hint,
+            parameter="data",
         )
     kind, files = find_files(data)
     if kind != PARQUET:
         raise TableError(
-            f"data must be Parquet files for engine='spark', got {kind} ({files[0].name}); read it "
-            "with spark.read and count the DataFrame, or count it without engine='spark'"
+            "data must be Parquet files for ",
+            BY_SPARK,
+            f", got {kind} ({files[0].name}); read it with spark.read and count the DataFrame, or "
+            "count it without ",
+            BY_SPARK,
+            parameter="data",
         )
     return files
 

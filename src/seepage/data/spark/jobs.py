@@ -20,7 +20,7 @@ from pyarrow.parquet import ParquetFile
 
 from seepage.data.table.column import Column
 from seepage.data.table.sources import PARQUET, ColumnarSource, Source
-from seepage.errors import SeepageError, TableError
+from seepage.errors import SeepageError, Setting, TableError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -252,7 +252,9 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
             raise TableError(
                 f"{len(content) / 1e9:.3g} GB of counts or records are more than the "
                 f"{MAX_BYTES / 1e9:.2g} GB that Spark can pass on; choose fewer columns or coarser "
-                "bins, take a sample (sample=...), or count without Spark"
+                "bins, take a sample (",
+                Setting("sample"),
+                "), or count without Spark",
             )
     except SeepageError as problem:
         content = pickle.dumps(Failed(number, problem))

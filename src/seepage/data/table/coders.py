@@ -22,7 +22,7 @@ from seepage.data.table.labels import (
     field_key,
     single_number,
 )
-from seepage.errors import TableError
+from seepage.errors import Setting, TableError
 
 Table: TypeAlias = NDArray[np.uint16]
 KeysOf: TypeAlias = Callable[[pa.Array], list[Key]]
@@ -327,8 +327,9 @@ def category_coder(
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
         return CategoryCoder(alphabet, _datetime_keys)
     raise TableError(
-        f"column {name!r} must hold text, numbers, dates or booleans, got {kind}; "
-        "drop it (drop) or turn it into text"
+        f"column {name!r} must hold text, numbers, dates or booleans, got {kind}; drop it (",
+        Setting("drop"),
+        ") or turn it into text",
     )
 
 

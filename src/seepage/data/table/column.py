@@ -24,7 +24,7 @@ from seepage.data.table.labels import (
 from seepage.data.table.options import Choice, TableOptions
 from seepage.data.table.sampling import NumberSummary, Priorities, record_priorities
 from seepage.data.table.sources import Source
-from seepage.errors import DomainError, TableError
+from seepage.errors import DomainError, Setting, TableError, Text
 
 
 class Column:
@@ -91,14 +91,18 @@ class Column:
             self._unbinned = (
                 "they are too close together for bins, which have the precision of floats;"
                 if stray is None
-                else f"if {stray!r} means missing, say so (missing_markers); else"
+                else Text(
+                    f"if {stray!r} means missing, say so (", Setting("missing_markers"), "); else"
+                )
             )
 
     def start(self, kind: pa.DataType) -> None:
         """Make the coder and an empty alphabet, for arrays of this Arrow type."""
         if (self.edges or self.needs_edges) and not (self.fields or is_number_type(kind)):
             raise TableError(
-                f"column {self.name!r} must be numeric to be binned (bins), got {kind}"
+                f"column {self.name!r} must be numeric to be binned (",
+                Setting("bins"),
+                f"), got {kind}",
             )
         dropping = self._options.dropping
         if self.edges:
@@ -169,7 +173,9 @@ class Column:
         if not (math.isfinite(summary.low) and math.isfinite(summary.high)):
             raise TableError(
                 f"column {self.name!r} has infinite numbers; give it bins with outer edges -inf "
-                "and inf, such as -inf, 0, inf (bins)"
+                "and inf, such as -inf, 0, inf (",
+                Setting("bins"),
+                ")",
             )
         return self.rule.edges(summary)
 
@@ -203,7 +209,9 @@ class Column:
         """Return the error for a field that is to be binned and is not a number."""
         return TableError(
             f"record {before + problem.position + 1:,}: column {self.name!r} must be a number to "
-            "be binned; if this value means missing, list it (missing_markers)"
+            "be binned; if this value means missing, list it (",
+            Setting("missing_markers"),
+            ")",
         )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from seepage._numerics import Booleans, Integers
 from seepage.data.domain import MISSING, OTHER, Attribute
-from seepage.errors import TableError
+from seepage.errors import Setting, TableError, Text
 
 Number: TypeAlias = int | float | Decimal
 """A number; a `Decimal` only if no int or float has the same label."""
@@ -290,14 +290,16 @@ class FoundAlphabet:
             raise ManyNumbers
         if values > self.max_values:
             raise TableError(
-                f"column {self.name!r} has more than {self.max_values:,} values; {self._hint()}"
+                f"column {self.name!r} has more than {self.max_values:,} values; ", self._hint()
             )
 
-    def _hint(self) -> str:
-        hint = "drop it (drop) or raise the limit (max_values)"
+    def _hint(self) -> Text:
+        hint = Text(
+            "drop it (", Setting("drop"), ") or raise the limit (", Setting("max_values"), ")"
+        )
         if self.unbinned is not None:
-            return f"{self.unbinned} {hint}"
-        return hint if self._strings else f"bin it (bins), {hint}"
+            return Text(self.unbinned, " ", hint)
+        return hint if self._strings else Text("bin it (", Setting("bins"), "), ", hint)
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the attribute (numbers, strings, missing last) and the codes of its values.

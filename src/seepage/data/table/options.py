@@ -10,7 +10,7 @@ from seepage import _checks
 from seepage.data.domain import Domain
 from seepage.data.table.bins import BinningRule, Edges, NoBins, Quantile, Width
 from seepage.data.table.labels import number_label
-from seepage.errors import InputError, TableError
+from seepage.errors import InputError, Setting, TableError
 
 MAX_ALPHABET = 2**16 - 2
 """Maximum alphabet size: codes have 16 bits, and one code is reserved for new values."""
@@ -134,23 +134,29 @@ class TableOptions:
     def _check_text_format(self) -> None:
         mark = self.delimiter
         if mark is not None and not (len(mark) == 1 and mark.isascii()):
-            raise InputError(f"delimiter must be one ASCII character, got {mark!r}")
+            raise InputError(
+                f"delimiter must be one ASCII character, got {mark!r}", parameter="delimiter"
+            )
         if not _is_text_encoding(self.encoding):
             raise InputError(
                 "encoding must be a text encoding that Python knows, "
-                f"got {_checks.shown(self.encoding)}"
+                f"got {_checks.shown(self.encoding)}",
+                parameter="encoding",
             )
 
     def _check_bins(self) -> None:
         if self.domain is not None:
             if self.bins is not None:
-                raise InputError("bins and `domain` exclude each other: a domain has its own bins")
+                raise _checks.exclusive("bins", "domain", "a domain has its own bins")
             return
         rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
         bins = max((read_rule(rule).bins for rule in rules), default=0)
         if bins > self.max_values:
             raise InputError(
-                f"bins must be at most `max_values` ({self.max_values:,}), got {bins:,}"
+                "bins must be at most ",
+                Setting("max_values"),
+                f" ({self.max_values:,}), got {bins:,}",
+                parameter="bins",
             )
 
     def _check_pool(self) -> None:
@@ -160,10 +166,11 @@ class TableOptions:
         if number == 0 or (number > 1 and number != int(number)):
             raise InputError(
                 "pool must be a number of records of at least 1 or a share between 0 and 1, "
-                f"got {_checks.shown(self.pool)}"
+                f"got {_checks.shown(self.pool)}",
+                parameter="pool",
             )
         if self.domain is not None:
-            raise InputError("pool and `domain` exclude each other: a domain has its own values")
+            raise _checks.exclusive("pool", "domain", "a domain has its own values")
         object.__setattr__(self, "pool", number)
 
     @property
@@ -186,25 +193,34 @@ class TableOptions:
             _check_known(given, names)
         left_out = set(self.drop)
         if self.person is not None:
-            _check_known([self.person], names, "person: ")
+            _check_known([self.person], names, "person")
             if self.columns is not None and self.person in self.columns:
-                raise TableError(f"columns must not name the person, got {self.person!r} in both")
+                raise TableError(
+                    f"columns must not name the person, got {self.person!r} in both",
+                    parameter="columns",
+                )
             left_out.add(self.person)
         kept = [name for name in selected if name not in left_out]
         _check_distinct(kept, "the list of columns")
         choices = [Choice(name, self.rename.get(name, name)) for name in kept]
         if any(not choice.name for choice in choices):
-            raise TableError("a column has no name; give it one (rename) or drop it (drop)")
+            raise TableError(
+                "a column has no name; give it one (",
+                Setting("rename"),
+                ") or drop it (",
+                Setting("drop"),
+                ")",
+            )
         _check_distinct([choice.name for choice in choices], "the renamed table")
         if not choices:
             raise TableError("there is no column left to read")
         if self.domain is not None:
             by_name = {choice.name: choice for choice in choices}
-            _check_known(self.domain.names, list(by_name), "domain: ")
+            _check_known(self.domain.names, list(by_name), "domain")
             choices = [by_name[name] for name in self.domain.names]
         if isinstance(self.bins, Mapping):
             known = [choice.name for choice in choices]
-            _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins: ")
+            _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins")
         return choices
 
 
@@ -218,11 +234,12 @@ def _is_text_encoding(name: Any) -> bool:
         return False
 
 
-def _check_known(given: Iterable[str], names: Sequence[str], prefix: str = "") -> None:
+def _check_known(given: Iterable[str], names: Sequence[str], parameter: str = "") -> None:
     for name in given:
         if name not in names:
             hint = _checks.near_miss(name, names)
-            raise TableError(f"{prefix}there is no column {name!r}{hint}")
+            subject = f"{parameter}: " if parameter else ""
+            raise TableError(f"{subject}there is no column {name!r}{hint}", parameter=parameter)
 
 
 def _check_distinct(names: Sequence[str], where: str) -> None:
@@ -261,7 +278,7 @@ def _read_text(text: str, name: str) -> BinningRule:
     kinds: dict[str, type[Quantile] | type[Width]] = {"quantile": Quantile, "width": Width}
     if kind not in kinds or (colon and not count.strip().isdecimal()):
         hint = _checks.near_miss(kind, [*kinds, "none"])
-        raise InputError(f"{name} must be {BIN_FORMATS}, got {text!r}{hint}")
+        raise InputError(f"{name} must be {BIN_FORMATS}, got {text!r}{hint}", parameter=name)
     bins = int(count) if colon else DEFAULT_RULE.bins
     return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MAX_BINS))
 
@@ -270,7 +287,11 @@ def _read_edges(edges: Any, name: str) -> tuple[float, ...]:
     numbers = tuple(_checks.real(edge, f"an edge of {name}") for edge in edges)
     if len(numbers) < 2 or any(not a < b for a, b in pairwise(numbers)):
         shown = ", ".join(number_label(number) for number in numbers)
-        raise InputError(f"{name} must have at least two edges, ascending, got [{shown}]")
+        raise InputError(
+            f"{name} must have at least two edges, ascending, got [{shown}]", parameter=name
+        )
     if len(numbers) > MAX_BINS + 1:
-        raise InputError(f"{name} must have at most {MAX_BINS + 1} edges, got {len(numbers)}")
+        raise InputError(
+            f"{name} must have at most {MAX_BINS + 1} edges, got {len(numbers)}", parameter=name
+        )
     return numbers

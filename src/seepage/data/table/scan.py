@@ -154,7 +154,7 @@ class TableScan:
     def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
         """Yield the batches coded in the domain of the options, in one pass."""
         if self._options.domain is None:
-            raise TableError("codes are final only in a given domain (domain)")
+            raise TableError("codes are final only in a given domain")
         return self._pass(progress)
 
     def _pass(self, progress: Progress | None = None) -> Iterator[CodedBatch]:

@@ -22,7 +22,7 @@ from pyarrow.parquet import ParquetFile
 
 from seepage import _checks
 from seepage.data.table.options import TableOptions
-from seepage.errors import TableError
+from seepage.errors import Setting, TableError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -176,7 +176,9 @@ def read_errors(file: Path, kind: str) -> Iterator[None]:
         what = " ".join(str(reason).split())
         if kind == TEXT and ("UTF8" in what or isinstance(reason, UnicodeError)):
             raise TableError(
-                f"{file} is not text in the encoding expected; name it (encoding), e.g. 'latin-1'"
+                f"{file} is not text in the encoding expected; name it (",
+                Setting("encoding"),
+                "), e.g. 'latin-1'",
             ) from None
         raise TableError(f"{file} cannot be read as {kind}: {what[:200]}") from None
 
@@ -301,7 +303,8 @@ def _check_holds_records(schema: pa.Schema, what: str) -> None:
     if any(key.startswith(b"seepage") for key in keys):
         raise TableError(
             f"{what} must hold records, got reports or counts that seepage wrote; reports are read "
-            "together with their plan"
+            "together with their plan",
+            parameter=what,
         )
 
 
@@ -316,7 +319,8 @@ def open_frame(data: Any) -> "FrameSource":
     except TypeError:
         raise TableError(
             "data must be a pandas, Polars or PyArrow frame, or the path of a file, folder or "
-            f"glob, got {type(data).__name__}"
+            f"glob, got {type(data).__name__}",
+            parameter="data",
         ) from None
     try:
         return FrameSource(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)

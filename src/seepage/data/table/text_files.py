@@ -21,7 +21,7 @@ import pyarrow.csv as pa_csv
 from seepage.data.table.labels import field_key, is_number
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sources import TEXT, check_same_columns, read_errors
-from seepage.errors import TableError
+from seepage.errors import Setting, TableError
 
 DELIMITERS = "\t;|,"
 """Candidates, those rarer in text first: the first wins among equal scores."""
@@ -142,8 +142,9 @@ def _header_names(row: Sequence[str], file: Path) -> list[str]:
     names = [name.strip() for name in row]
     if any("\0" in name for name in names):
         raise TableError(
-            f"the header of {file} has a NUL byte; if the file is text, name its encoding "
-            "(encoding), e.g. 'utf-16'"
+            f"the header of {file} has a NUL byte; if the file is text, name its encoding (",
+            Setting("encoding"),
+            "), e.g. 'utf-16'",
         )
     number = next((name for name in names if is_number(field_key(name))), None)
     if number is not None:

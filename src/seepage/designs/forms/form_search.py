@@ -84,7 +84,9 @@ def time_limit(seconds: Any) -> float:
     """Return a time limit in seconds, checked to be above 0."""
     limit = _checks.real(seconds, "seconds")
     if not limit > 0:
-        raise InputError(f"seconds must be above 0, got {_checks.shown(seconds)}")
+        raise InputError(
+            f"seconds must be above 0, got {_checks.shown(seconds)}", parameter="seconds"
+        )
     return limit
 
 

@@ -17,6 +17,7 @@ from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import FormTable
+from seepage.errors import Setting, Text
 from seepage.leakage import leakage_matrix
 from seepage.totals import total_leakage
 from seepage.totals.guarantees import GuaranteeError
@@ -243,7 +244,8 @@ class TableCertifier:
 
     def notes(self, forms: list[FittedForm]) -> Iterator[str]:
         """Yield a note: for whom the limits hold."""
-        yield (
-            "every limit holds for the people in this table, and for them only; "
-            'scope="population" keeps it for those whom the table is a sample of'
+        yield Text(
+            "every limit holds for the people in this table, and for them only; ",
+            Setting("scope", "population"),
+            " keeps it for those whom the table is a sample of",
         )

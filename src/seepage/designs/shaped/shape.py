@@ -25,7 +25,7 @@ from seepage.designs.shaped.shaped_population import (
     select_mechanism,
     split_records,
 )
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 from seepage.totals.guarantees import SCOPES, check_whole_table
 
 RULES = ("answer", "record")
@@ -145,11 +145,19 @@ def shape(
     _check_cells(counted.domain, names)
     options["epsilons"] = _epsilons(names, target_limits, epsilon)
     if for_population and known_sets:
-        raise InputError("known must be empty for scope='population'; use scope='table'")
+        raise InputError(
+            "known must be empty for ",
+            Setting("scope", "population"),
+            "; use ",
+            Setting("scope", "table"),
+            parameter="known",
+        )
     if needs_records and not isinstance(counted, Records):
         raise InputError(
             "limits for the population, several sources and known attributes need records, and "
-            "data has pair counts only; give the table itself, or scope='table' for one source"
+            "data has pair counts only; give the table itself, or ",
+            Setting("scope", "table"),
+            " for one source",
         )
     if isinstance(counted, Records) and for_population:
         fifth, rest = split_records(counted, split_seed)
@@ -174,7 +182,9 @@ def _check_cells(domain: Domain, sources: Sequence[str]) -> None:
 def _confidence(confidence: Any) -> float:
     level = _checks.probability(confidence, "confidence")
     if not 0.5 <= level < 1:
-        raise InputError(f"confidence must be at least 0.5 and below 1, got {level:g}")
+        raise InputError(
+            f"confidence must be at least 0.5 and below 1, got {level:g}", parameter="confidence"
+        )
     return level
 
 
@@ -186,7 +196,9 @@ def _names(given: Any, what: str) -> list[str]:
 def _sources(sources: Any) -> list[str]:
     names = _names(sources, "sources")
     if not names or len(set(names)) < len(names):
-        raise InputError(f"sources must be different attributes, at least one, got {names}")
+        raise InputError(
+            f"sources must be different attributes, at least one, got {names}", parameter="sources"
+        )
     return names
 
 
@@ -221,7 +233,10 @@ def _epsilons(sources: Sequence[str], limits: Mapping[str, float], epsilon: Any)
     for name in sources:
         budget = given.get(name)
         if budget is None and name not in limits:
-            raise InputError(f"epsilon must be given for {name!r}, which has no limit of its own")
+            raise InputError(
+                f"epsilon must be given for {name!r}, which has no limit of its own",
+                parameter="epsilon",
+            )
         value = limits[name] if budget is None else _checks.epsilon(budget)
         epsilons.append(min(value, limits.get(name, value)) if len(sources) == 1 else value)
     return epsilons
@@ -245,7 +260,9 @@ def _wanted(sources: Sequence[str], wanted: Any) -> dict[tuple[int, ...], float]
         if axes and weight > 0:
             weights[axes] = weight
     if not weights:
-        raise InputError("wanted must name at least one source, with a weight above 0")
+        raise InputError(
+            "wanted must name at least one source, with a weight above 0", parameter="wanted"
+        )
     return weights
 
 
@@ -268,7 +285,8 @@ def _known_limits(
             if len(ratio_limits) + values > MAX_KNOWN:
                 raise InputError(
                     f"known attributes must make at most {MAX_KNOWN:,} limits, and "
-                    f"{', '.join(names)} makes more; give fewer or coarser ones"
+                    f"{', '.join(names)} makes more; give fewer or coarser ones",
+                    parameter="known",
                 )
             label = f"{target} given {', '.join(names)}"
             for counts in counts_by_cell(records, target, cells, cell_count, groups):

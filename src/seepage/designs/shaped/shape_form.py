@@ -266,7 +266,9 @@ def _check_informative(
 ) -> None:
     """Raise unless the wanted functions are in the span of the admissible reports."""
     if not len(functions):
-        raise InputError("sources must have at least two values, or there is nothing to ask")
+        raise InputError(
+            "sources must have at least two values, or there is nothing to ask", parameter="sources"
+        )
     projected = cone.span @ (cone.span.T @ functions.T)
     if np.abs(projected - functions.T).max(initial=0.0) <= 1e-9:
         return

@@ -285,7 +285,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         given = _checks.mapping(answers, "answers", "a mapping from attributes to codes")
         missing = [source for source in self.sources if source not in given]
         if missing:
-            raise InputError(f"answers must have codes of {missing[0]!r}")
+            raise InputError(f"answers must have codes of {missing[0]!r}", parameter="answers")
         columns = [
             _checks.array(given[source], f"answers of {source!r}") for source in self.sources
         ]

@@ -23,7 +23,7 @@ from seepage.designs.shaped.admissible_reports import (
 )
 from seepage.designs.shaped.shape_form import AnswerCounts, form_table, shape_form
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 from seepage.leakage.deviations import kl_inf_limits, mixture_radius
 from seepage.mechanisms.exact_probabilities import CERTAIN
 
@@ -74,7 +74,8 @@ def split_records(records: Records, seed: int) -> tuple[Records, Records]:
     if records.records >= MAX_SPLIT:
         raise InputError(
             f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
-            "give a sample of them, or scope='table'"
+            "give a sample of them, or ",
+            Setting("scope", "table"),
         )
     rng = np.random.default_rng(seed)
     size = records.records // SPLIT_FACTOR
@@ -365,8 +366,9 @@ def certified_mechanism(
         kept, reduction = kept * (1 - reduction), min(2 * reduction, 0.5)
     else:
         raise InputError(
-            f"the limits of {', '.join(limits)} cannot be certified for the population, "
-            f"from {records.records:,} records; raise the limits, or give scope='table'"
+            f"the limits of {', '.join(limits)} cannot be certified for the population, from "
+            f"{records.records:,} records; raise the limits, or give ",
+            Setting("scope", "table"),
         )
     target_limits = [RatioLimit(name, table.targets[name], limit) for name, limit in limits.items()]
     return ShapedMechanism(
