@@ -46,14 +46,14 @@ def scores(estimate, truth, draws):
     cells = [draw % truth.size for draw in range(draws)]
     return np.array(
         [
-            (f.frequencies.ravel()[c] - truth.ravel()[c]) / f.standard_errors.ravel()[c]
+            (f.frequencies.ravel()[c] - truth.ravel()[c]) / f.conditional_errors.ravel()[c]
             for f, c in zip(found, cells, strict=True)
         ]
     )
 
 
 @pytest.mark.parametrize("name", ["grr", pytest.param("ss", marks=pytest.mark.slow)])
-def test_frequencies_agree_within_their_standard_errors(name):
+def test_frequencies_agree_within_their_conditional_errors(name):
     plan, truth = plan_with(name), TRUTH.sum(axis=1)
     rng = np.random.default_rng(5)
     found = scores(lambda _: plan.estimate(collected(plan, CODES, rng))["a"], truth, DRAWS)
@@ -63,7 +63,7 @@ def test_frequencies_agree_within_their_standard_errors(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_inverted_joints_agree_within_their_standard_errors(name):
+def test_inverted_joints_agree_within_their_conditional_errors(name):
     plan = plan_with(name)
     rng = np.random.default_rng(6)
     found = scores(
@@ -165,6 +165,7 @@ def test_consistent_frequencies_are_the_nearest_distributions():
     for name in plan.domain.names:
         assert np.allclose(near[name].frequencies, nearest_distribution(raw[name].frequencies))
         assert np.array_equal(near[name].standard_errors, raw[name].standard_errors)
+        assert np.array_equal(near[name].conditional_errors, raw[name].conditional_errors)
     assert near.to_dict()["consistent"]
 
 

@@ -76,7 +76,7 @@ def marginals(plan, seed=1, runs=RUNS):
         estimates = plan.estimate(collect(plan, source))
         for name, (values, errors) in found.items():
             values.append(estimates[name].frequencies)
-            errors.append(estimates[name].standard_errors)
+            errors.append(estimates[name].conditional_errors)
     return {name: (np.array(v), np.array(e)) for name, (v, e) in found.items()}
 
 
@@ -117,8 +117,8 @@ def test_weights_do_not_depend_on_the_reports():
 
 def test_a_single_form_has_no_sampling_variance():
     part = FormEstimate(np.array([0.3, 0.7]), np.array([0.04, 0.09]), 50, 1.0)
-    assert combine([part], 50).standard_errors == pytest.approx([0.2, 0.3], rel=1e-15)
-    some = combine([part], 100).standard_errors ** 2 - [0.04, 0.09]
+    assert combine([part], 50).conditional_errors == pytest.approx([0.2, 0.3], rel=1e-15)
+    some = combine([part], 100).conditional_errors ** 2 - [0.04, 0.09]
     assert some == pytest.approx([0.21 * 100 / 99 * (1 / 50 - 1 / 100)] * 2)
 
 
@@ -129,7 +129,7 @@ def test_the_error_of_random_halves_is_that_of_sampling_without_replacement():
     truth = Fraction(1, 2)
     variance = sum((mean - truth) ** 2 for mean in means) / len(means)
     part = FormEstimate(np.array([0.5, 0.5]), np.zeros(2), 4, 1.0)
-    assert combine([part], 6).standard_errors[0] ** 2 == pytest.approx(float(variance))
+    assert combine([part], 6).conditional_errors[0] ** 2 == pytest.approx(float(variance))
 
 
 def test_consistent_estimates_are_distributions():
@@ -206,6 +206,47 @@ def test_nominal_frequencies_of_cells_are_used():
     assert estimator.unit_variance("sex") == pytest.approx(expected)
 
 
+# The population ----------------------------------------------------------------------------------
+
+
+def test_standard_errors_are_those_of_people_drawn_from_the_population():
+    """Collections of new people at large budgets, where sampling is most of the error."""
+    channels = [product(sex=6.0, ill=3.0), matrix(DOMAIN, ["ill", "sex"], 4.0), product(sex=3.0)]
+    plan = forms_plan(PAIRS, channels, [0.5, 0.3, 0.2])
+    rng, source, size = np.random.default_rng(11), randomness(12), 600
+    share, joint = 0.3, np.array([[0.12, 0.18], [0.42, 0.28]])
+    errors = {name: [] for name in ("sex", "joint")}
+    for _ in range(RUNS):
+        cells = rng.choice(4, size, p=joint.ravel())
+        answers = {"sex": cells // 2, "ill": cells % 2}
+        forms = drawn_forms(plan, size, source)
+        columns = perturbed_columns(plan, answers, forms, source)
+        reports = pa.Table.from_arrays(columns, schema=reports_schema(plan))
+        one, both = plan.estimate(reports)["sex"], plan.estimate_joint(reports, "sex", "ill")
+        errors["sex"].append(
+            [(one.frequencies - [share, 1 - share])[0], *_errors(one, 0)],
+        )
+        errors["joint"].append([(both.frequencies - joint)[1, 0], *_errors(both, (1, 0))])
+    for found in errors.values():
+        off, stated, conditional = np.array(found).T
+        check(off[:, None], stated[:, None])
+        assert chi_square(off / conditional) < 1e-4
+
+
+def _errors(estimate, cell):
+    return estimate.standard_errors[cell], estimate.conditional_errors[cell]
+
+
+def test_the_errors_for_the_population_are_the_variance_of_the_coefficients():
+    """One matrix form: the sample covariance of A[y] over n [theory: From reports]."""
+    plan = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 2.0)])
+    reports = plan.perturb(people(4000), seed=3)
+    drawn = np.asarray(reports["1:report"])
+    coefficients = MatrixSums(plan, plan.forms[0].channel).coefficients("ill")[drawn]
+    expected = coefficients.std(axis=0) / np.sqrt(len(drawn))
+    assert plan.estimate(reports)["ill"].standard_errors == pytest.approx(expected)
+
+
 # Joint tables ------------------------------------------------------------------------------------
 
 
@@ -222,7 +263,7 @@ def test_joint_tables_come_from_all_forms_that_ask_for_both():
     for _ in range(RUNS - 100):
         found = plan.estimate_joint(collect(plan, source), "sex", "ill")
         values.append(found.frequencies.ravel())
-        errors.append(found.standard_errors.ravel())
+        errors.append(found.conditional_errors.ravel())
     assert found.records < ROWS
     check(np.array(values) - truth, np.array(errors))
 

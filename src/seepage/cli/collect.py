@@ -178,7 +178,9 @@ def estimate(
     or belong to another plan are skipped, and their numbers printed.
 
     Estimates are unbiased, so they may be negative and need not sum to 1; --consistent and
-    --method em give distributions.  Standard errors are those of the unbiased estimates.
+    --method em give distributions.  Standard errors are those of the unbiased estimates, for the
+    population that the people were drawn from; CSV and JSON also have the conditional errors, for
+    the people who reported.
 
     \b
     Examples:

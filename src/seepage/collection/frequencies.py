@@ -11,10 +11,16 @@ were fixed before the collection, so the weights do not depend on the reports an
 is unbiased; if the true frequencies are the nominal ones, its summed variance is minimal and
 precisions add: 1/v = sum_f n_f / v(f).
 
-The standard error is that of the mean over the n people who reported.  Given these people, forms
-are assigned at random, which adds to the variance of a frequency f, besides the noise,
+Standard errors are those for the population that the n people who reported were drawn from.  The
+estimate of a form is the mean of one coefficient for each report, so its variance is theirs over
+n_f: the noise and, for a frequency f, f (1 - f) of sampling.  With the weights w it is
 
-    f (1 - f) n / (n - 1) (sum_f w_f^2 / n_f - 1 / n),   w the weights,
+    sum_f w_f^2 (noise_f + f (1 - f) / n_f).
+
+Conditional errors are those of the mean over the people who reported.  Given these people, forms
+are assigned at random, which adds to the noise
+
+    f (1 - f) n / (n - 1) (sum_f w_f^2 / n_f - 1 / n),
 
 the variance of a weighted mean over disjoint random samples of a finite population [Cochran 1977,
 chapter 2]; it is 0 if everyone is asked.
@@ -41,6 +47,11 @@ from seepage.errors import InputError
 from seepage.mechanisms import Estimate, Mechanism
 from seepage.plan.plan import Plan
 
+STANDARD_ERRORS = (
+    "of the unbiased estimates, for the population; conditional: for the people who reported"
+)
+"""The meaning of the errors, in results as JSON."""
+
 
 class FormEstimate(NamedTuple):
     """Estimated frequencies from the reports of one form.
@@ -63,6 +74,23 @@ class FormEstimate(NamedTuple):
     unit_variance: float
 
 
+@dataclass(frozen=True, repr=False)
+class FrequencyEstimate(Estimate):
+    """Estimated frequencies of an attribute, with standard errors for the population.
+
+    Parameters
+    ----------
+    frequencies, records, consistent
+        See `Estimate`.
+    standard_errors
+        Standard errors of the unbiased estimate of the frequencies in the population.
+    conditional_errors
+        Those of its frequencies among the people who reported, without the error of sampling them.
+    """
+
+    conditional_errors: Floats
+
+
 def form_weights(estimates: Collection[FormEstimate]) -> Floats:
     """Return the weight of each form, n_f / v(f), normalised to sum 1.
 
@@ -74,7 +102,7 @@ def form_weights(estimates: Collection[FormEstimate]) -> Floats:
 
 def combine(
     estimates: Collection[FormEstimate], people: int, *, consistent: bool = False
-) -> Estimate:
+) -> FrequencyEstimate:
     """Return the weighted mean of the forms' estimates, with its standard errors.
 
     Parameters
@@ -101,11 +129,14 @@ def combine(
     noise = np.sum([w**2 * estimate.noise for w, estimate in weighted], axis=0)
     asked = np.array([estimate.records for estimate in estimates])
     share = np.clip(frequencies, 0.0, 1.0)
-    excess = max(0.0, float((weights**2 / asked).sum()) - 1.0 / people)
-    assignment = share * (1.0 - share) * people / max(1, people - 1) * excess
+    draws = float((weights**2 / asked).sum())
+    finite = people / max(1, people - 1) * max(0.0, draws - 1.0 / people)
+    errors, conditional = (
+        np.sqrt(noise + share * (1.0 - share) * factor) for factor in (draws, finite)
+    )
     if consistent:
         frequencies = nearest_distribution(frequencies)
-    return Estimate(frequencies, np.sqrt(noise + assignment), int(asked.sum()), consistent)
+    return FrequencyEstimate(frequencies, errors, int(asked.sum()), consistent, conditional)
 
 
 # From sums to estimates --------------------------------------------------------------------------
@@ -207,7 +238,7 @@ class Frequencies(Result):
     domain
         The attributes that were collected.
     estimates
-        Frequencies and standard errors by attribute.
+        Frequencies by attribute, with standard errors for the population, and conditional ones.
     records
         The number of reports.
     unestimated
@@ -215,11 +246,11 @@ class Frequencies(Result):
     """
 
     domain: Domain
-    estimates: Mapping[str, Estimate]
+    estimates: Mapping[str, FrequencyEstimate]
     records: int
     unestimated: tuple[str, ...] = ()
 
-    def __getitem__(self, name: str) -> Estimate:
+    def __getitem__(self, name: str) -> FrequencyEstimate:
         """Return the estimate of one attribute."""
         if self.domain[name].name in self.unestimated:
             raise InputError(f"reports of {name!r} at epsilon 0 carry no information")
@@ -235,14 +266,14 @@ class Frequencies(Result):
         return f"Frequencies({self.records:,} reports, {len(self.estimates)} attributes, {how})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        columns: dict[str, list[Any]] = {
-            name: [] for name in ("attribute", "value", "frequency", "standard_error")
-        }
+        names = ("attribute", "value", "frequency", "standard_error", "conditional_error")
+        columns: dict[str, list[Any]] = {name: [] for name in names}
         for name, estimate in self.estimates.items():
             columns["attribute"] += [name] * len(estimate.frequencies)
             columns["value"] += self.domain[name].values
             columns["frequency"] += estimate.frequencies.tolist()
             columns["standard_error"] += estimate.standard_errors.tolist()
+            columns["conditional_error"] += estimate.conditional_errors.tolist()
         return columns
 
     def to_dict(self) -> dict[str, Any]:
@@ -250,13 +281,14 @@ class Frequencies(Result):
         return {
             "records": self.records,
             "consistent": self.consistent,
-            "standard_errors": "of the unbiased estimates, given the people who reported",
+            "standard_errors_are": STANDARD_ERRORS,
             "attributes": {
                 name: {
                     "records": estimate.records,
                     "values": list(self.domain[name].values),
                     "frequencies": estimate.frequencies.tolist(),
                     "standard_errors": estimate.standard_errors.tolist(),
+                    "conditional_errors": estimate.conditional_errors.tolist(),
                 }
                 for name, estimate in self.estimates.items()
             },

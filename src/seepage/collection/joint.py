@@ -27,7 +27,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
-from seepage.collection.frequencies import combine, form_estimates
+from seepage.collection.frequencies import STANDARD_ERRORS, combine, form_estimates
 from seepage.collection.report_source import ReportSource, open_reports
 from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.domain import Attribute
@@ -214,8 +214,10 @@ class Joint(Result):
         By inversion unbiased, so entries may be negative and need not sum to 1; by EM the
         distribution of maximum likelihood, which is biased where true entries are near 0.
     standard_errors
-        Standard errors of the inverted estimate, given the people who reported.  Those of the
-        maximum likelihood estimate from all reports are not larger.
+        Standard errors of the inverted estimate of the frequencies in the population.  Those of
+        the maximum likelihood estimate from all reports are not larger.
+    conditional_errors
+        Those of the frequencies among the people who reported.
     records
         The number of reports that were used.
     method
@@ -228,6 +230,7 @@ class Joint(Result):
     second: Attribute
     frequencies: Floats
     standard_errors: Floats
+    conditional_errors: Floats
     records: int
     method: str
     gap: float | None = None
@@ -237,8 +240,11 @@ class Joint(Result):
         return f"Joint({self.first.name} by {self.second.name}, {self.records:,} reports, {how})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        errors = self.standard_errors.ravel().tolist()
-        return pair_columns(self.first, self.second, self.frequencies) | {"standard_error": errors}
+        return {
+            **pair_columns(self.first, self.second, self.frequencies),
+            "standard_error": self.standard_errors.ravel().tolist(),
+            "conditional_error": self.conditional_errors.ravel().tolist(),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as JSON-compatible data; rows are the first attribute."""
@@ -248,9 +254,10 @@ class Joint(Result):
             "method": self.method,
             "records": self.records,
             "gap": self.gap,
-            "standard_errors_are": "of the unbiased estimates, given the people who reported",
+            "standard_errors_are": STANDARD_ERRORS,
             "frequencies": self.frequencies.tolist(),
             "standard_errors": self.standard_errors.tolist(),
+            "conditional_errors": self.conditional_errors.tolist(),
         }
 
 
@@ -317,6 +324,7 @@ def invert_joint(pooled: PooledSums, first: Attribute, second: Attribute) -> Joi
         second,
         combined.frequencies.reshape(shape),
         combined.standard_errors.reshape(shape),
+        combined.conditional_errors.reshape(shape),
         combined.records,
         "inversion",
     )
@@ -347,5 +355,6 @@ def maximum_likelihood(
     start = nearest_distribution(inverted.frequencies.ravel()).reshape(inverted.frequencies.shape)
     frequencies, gap = _maximise(likelihoods, (start + 1.0 / start.size) / 2.0)
     used = int(sum(form.total for form in likelihoods))
-    errors = inverted.standard_errors * np.sqrt(inverted.records / used)
-    return Joint(inverted.first, inverted.second, frequencies, errors, used, "em", gap)
+    factor = np.sqrt(inverted.records / used)
+    errors = inverted.standard_errors * factor, inverted.conditional_errors * factor
+    return Joint(inverted.first, inverted.second, frequencies, *errors, used, "em", gap)

@@ -325,8 +325,9 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.
 
-        Unbiased; forms are combined by inverse variance at nominal frequencies, and standard errors
-        are conditional on the people who reported [`seepage.collection.frequencies`].
+        Unbiased; forms are combined by inverse variance at nominal frequencies.  Standard errors
+        are those for the population; `conditional_errors` those for the people who reported
+        [`seepage.collection.frequencies`].
 
         Parameters
         ----------
