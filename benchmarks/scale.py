@@ -41,7 +41,7 @@ for _ in range(int(repeats)):
 SPARK = """
 import sys, time
 import seepage as sp
-from seepage.data.spark.engine import spark_session
+from seepage.data.spark import spark_session
 _, small, table, repeats = sys.argv
 with spark_session("local[2]"):
     sp.count_pairs(small, engine="spark")

@@ -15,8 +15,8 @@ import pytest
 
 import seepage as sp
 from command import run
+from seepage.data import spark
 from seepage.data.datasets import DATASETS, Dataset
-from seepage.data.spark import engine as spark
 
 COLUMNS = ["coffee", "screen", "sleep"]
 

@@ -143,7 +143,7 @@ def engine_session(data: str, options: dict[str, Any]) -> Iterator[None]:
         yield
         return
     from seepage.data.inputs import is_dataset_name, is_pairs_file
-    from seepage.data.spark.engine import spark_session
+    from seepage.data.spark import spark_session
     from seepage.data.table.sources import PARQUET, find_files
 
     if is_dataset_name(data) or is_pairs_file(data):

@@ -21,7 +21,7 @@ ROWS, COLUMNS = 600_000, 10
 DRIVER = """
 import sys
 import seepage as sp
-from seepage.data.spark.engine import spark_session
+from seepage.data.spark import spark_session
 with spark_session(sys.argv[1]) as session:
     frame = session.read.parquet(sys.argv[2])
     assert session.sparkContext.defaultParallelism == 2

@@ -11,8 +11,8 @@ from spark_frames import computed
 import seepage as sp
 from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
-from seepage.data.spark.engine import spark_input, spark_session
-from seepage.data.spark.jobs import run
+from seepage.data.spark import spark_session
+from seepage.data.spark.jobs import Input, open_input, run
 from seepage.data.table.column import columns_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sampling import record_priorities
@@ -216,10 +216,9 @@ def in_groups(spark, monkeypatch):
     [pytest.param(5, id="bins", marks=pytest.mark.slow), pytest.param(50, id="categories")],
 )
 def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, missing):
-    counted, groups = spark_jobs._groups, []
-    monkeypatch.setattr(
-        spark_jobs, "_groups", lambda table: groups.append(counted(table)) or groups[-1]
-    )
+    counted, groups = Input.groups.fget, []
+    noted = property(lambda table: groups.append(counted(table)) or groups[-1])
+    monkeypatch.setattr(Input, "groups", noted)
     monkeypatch.setattr("seepage.data.spark.jobs.TASKS_PER_CORE", 10)
     draw = np.random.default_rng(8)
     table = pa.table(
@@ -269,7 +268,7 @@ def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
 def test_an_error_on_executors_is_not_blamed_on_the_table(spark):
     frame = spark.range(0, 3, 1, 1)
     with (
-        spark_input(frame) as table,
+        open_input(frame) as table,
         pytest.raises(TableError, match=r"^Spark's executors failed: KeyError: 'x'$"),
     ):
         run(table, columns_of(table.names, TableOptions()), lambda source, first: {}["x"])

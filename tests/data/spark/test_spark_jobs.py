@@ -7,16 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from seepage.data.spark.jobs import (
-    MAX_SHARD,
-    Failed,
-    Shard,
-    _merge_task,
-    _one_line,
-    plan_shards,
-    task_row,
-    translated_errors,
-)
+from seepage.data.spark import _one_line, translated_errors
+from seepage.data.spark.jobs import MAX_SHARD, Failed, Shard, _merge_task, plan_shards, task_row
 from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import TableError
 
@@ -142,13 +134,16 @@ def test_one_shard_may_have_row_groups_of_several_files(tmp_path):
     assert MAX_SHARD == 2**26
 
 
+def rows_read(source, first):
+    return first, sum(batch.num_rows for batch in source.batches(["a"]))
+
+
 def test_a_file_that_is_given_twice_is_read_twice(tmp_path):
     file = written(tmp_path / "0.parquet", [10, 10])
     (shard,) = plan_shards([file, file, file], cores=1)[1:2]
-    batches = shard.open().batches(["a"])
-    assert (shard.first, sum(batch.num_rows for batch in batches)) == (20, 20)
+    assert shard.run(rows_read) == (20, 20)
     whole = Shard((str(file), str(file)), ((0, 1), (1,)), 0)
-    assert sum(batch.num_rows for batch in whole.open().batches(["a"])) == 30
+    assert whole.run(rows_read) == (0, 30)
 
 
 def test_no_shard_is_larger_than_the_largest(tmp_path, monkeypatch):

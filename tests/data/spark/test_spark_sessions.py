@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seepage as sp
+from seepage.data import spark as package
 from seepage.data.spark import engine
 from seepage.errors import DomainError, TableError
 
@@ -38,8 +39,8 @@ def started(monkeypatch):
     def running():
         return next((session for session in sessions if not session.stopped), None)
 
-    monkeypatch.setattr(engine, "_start_session", start)
-    monkeypatch.setattr(engine, "_running_session", running)
+    monkeypatch.setattr(package, "_start_session", start)
+    monkeypatch.setattr(package, "_running_session", running)
     return sessions
 
 
@@ -48,7 +49,7 @@ def test_threads_share_a_session_that_the_last_of_them_stops(started):
 
     def work(pause):
         together.wait(10)
-        with engine.spark_session() as session:
+        with package.spark_session() as session:
             time.sleep(pause)
             used.append((session, session.stopped))
 
@@ -60,23 +61,23 @@ def test_threads_share_a_session_that_the_last_of_them_stops(started):
     assert len(started) == 1
     assert used == [(started[0], False)] * 4
     assert started[0].stopped
-    with engine.spark_session() as session:
+    with package.spark_session() as session:
         assert session is started[1]
     assert [session.stopped for session in started] == [True, True]
 
 
 def test_a_session_of_somebody_else_is_not_stopped(started):
-    engine._start_session(None)
+    package._start_session(None)
     for _ in range(2):
-        with engine.spark_session() as outer, engine.spark_session() as inner:
+        with package.spark_session() as outer, package.spark_session() as inner:
             assert outer is inner is started[0]
     assert [session.stopped for session in started] == [False]
 
 
 def test_a_session_ends_with_the_outermost_block_though_it_fails(started):
     def fail():
-        with engine.spark_session() as outer:
-            with engine.spark_session() as inner:
+        with package.spark_session() as outer:
+            with package.spark_session() as inner:
                 assert inner is outer
             assert not outer.stopped
             raise TableError("no")

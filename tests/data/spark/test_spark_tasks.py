@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.data.spark import tasks as spark_found
-from seepage.data.spark.tasks import Summaries, find_values
+from seepage.data.spark import engine
+from seepage.data.spark.engine import find_values, summarise
 from seepage.data.table import sampling
 from seepage.data.table.column import columns_of
 from seepage.data.table.options import TableOptions
@@ -44,15 +44,15 @@ def parts(whole, cuts):
 
 def shards(whole, cuts, options):
     """What each part of a table finds, as executors send it."""
-    return [pickle.dumps(find_values(part, options, first)) for part, first in parts(whole, cuts)]
+    return [pickle.dumps(find_values(part, first, options)) for part, first in parts(whole, cuts)]
 
 
 def edges(whole, cuts, options, found, order=0):
     """The bin edges of the columns that need them."""
     columns = columns_of(whole.column_names, options)
     binned = [c for c, part in zip(columns, found.columns, strict=True) if part.alphabet is None]
-    sent = [Summaries.of(part, binned, first, 1.0) for part, first in parts(whole, cuts)]
-    return joined(map(pickle.dumps, sent), order).edges(binned).edges
+    sent = [summarise(part, first, binned, 1.0) for part, first in parts(whole, cuts)]
+    return joined(map(pickle.dumps, sent), order).edges()
 
 
 def joined(parts, order):
@@ -120,7 +120,7 @@ def test_too_many_values_raise_as_with_the_local_engine_before_all_are_in_memory
 def test_too_many_cells_are_counted_later(monkeypatch):
     whole, options = table(2), TableOptions()
     found = shards(whole, [50, 100], options)
-    monkeypatch.setattr(spark_found, "MAX_CELLS", 20)
+    monkeypatch.setattr(engine, "MAX_FOUND_CELLS", 20)
     found = joined(found, 0)
     assert found.counts is None
     assert found.in_domain({}) == (sp.count_pairs(whole).domain, None)
@@ -152,17 +152,14 @@ def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monke
             parts[0].merge(pickle.loads(pickle.dumps(part)))
         return parts[0]
 
-    short = gathered(share_of(rows))
-    assert not short.complete
-    assert short.wider_share == share_of(int(there.sum()))
-    enough = gathered(short.wider_share)
+    assert not gathered(share_of(rows)).complete
+    enough = gathered(engine.WIDENING * share_of(rows))
     assert enough.complete
     assert [part.tolist() for part in enough.distinct()] == [p.tolist() for p in whole.distinct()]
-    assert gathered(1e-9).wider_share == share_of(int(there.sum()))
+    assert not gathered(1e-9).complete
     unlucky = NumberSummary(share_of(5000))
     unlucky.add(values[:5000], np.full(5000, 2**64 - 1, dtype=np.uint64))
     assert not unlucky.complete
-    assert unlucky.wider_share == 1.0
 
 
 def test_numbers_missing_only_before_a_column_needs_bins_have_a_category():

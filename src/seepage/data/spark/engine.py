@@ -1,147 +1,50 @@
-"""Spark sessions, and counting, gathering or sampling the records of a table with Spark.
-
-Parquet files on storage that all executors can read are read by the executors' Python directly, row
-group by row group.  A Spark DataFrame goes through `mapInArrow`, whatever it is computed from.
+"""Counting, gathering or sampling the records of a table with Spark.
 
 One job finds the values of all columns and, if no column needs bins, the counts as well.  Otherwise
 a second job finds bin edges, and a third one counts.  The results of tasks are merged on executors,
 in groups and then all of them; the driver receives the domain and the counts.
 """
 
-import os
-import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-from seepage.data.counting.count import PairAccumulator, is_spark_frame
+import numpy as np
+
+from seepage._numerics import Booleans
+from seepage.data.counting.count import PairAccumulator
 from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.spark.jobs import (
-    MAX_BYTES,
-    Input,
-    column_id,
-    plan_shards,
-    run,
-    spark_errors,
-    translated_errors,
-    without_pandas_warning,
-)
-from seepage.data.spark.tasks import (
-    AnyEdges,
-    FoundEdges,
-    FoundTable,
-    ShardCoding,
-    ShardResult,
-    Summaries,
-    accumulate_shard,
-    find_values,
-    plan_coding,
-    without_bins,
-)
+from seepage.data.recoding import merge_pairs, widened
+from seepage.data.spark import translated_errors
+from seepage.data.spark.jobs import MAX_BYTES, Input, column_id, open_input, run
+from seepage.data.table.bins import Edges, binned_attribute
+from seepage.data.table.coders import unpacked
 from seepage.data.table.column import Column, columns_of
-from seepage.data.table.options import TableOptions
-from seepage.data.table.persons import IndexedRecords, first_records
-from seepage.data.table.sampling import share_of
-from seepage.data.table.scan import check_records
-from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
-from seepage.errors import DomainError, InputError, Setting, TableError, Text
+from seepage.data.table.labels import FoundAlphabet, ManyNumbers
+from seepage.data.table.options import ALL_OTHERS, TableOptions
+from seepage.data.table.persons import IndexedRecords, RecordChoice, first_records
+from seepage.data.table.sampling import NumberSummary, record_priorities, share_of
+from seepage.data.table.scan import TableScan, check_records
+from seepage.data.table.sources import Source
+from seepage.errors import DomainError, TableError
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+Coding: TypeAlias = tuple[list[Column], TableOptions]
+"""The columns to code, and the table options with the domain."""
 
 MAX_CELLS = MAX_BYTES // 8 - 2**17
 """Maximum number of pair cells, whose counts Spark passes in one value."""
 
+MAX_FOUND_CELLS = 2**20
+"""Maximum number of pair cells that tasks count while they find values: 8 MB."""
+
+WIDENING = 8
+"""Factor on the share of records sampled for bin edges where too many numbers are missing."""
+
 MAX_RECORD_BYTES = 2**29 - 2**17
 """Maximum size of the distinct records, which one task sends to the driver."""
-
-_SESSION_LOCK = threading.Lock()
-
-_OUR_SESSIONS: list["SparkSession"] = []
-"""The session started here, once for each block that uses it."""
-
-
-@contextmanager
-def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
-    """Yield the running Spark session of any thread, or start one.
-
-    A session started here is stopped at the end of the last block that uses it, in any thread.
-
-    Parameters
-    ----------
-    master
-        Master URL of a session started here: `local[2]`, `spark://host:7077`, ...; by default all
-        cores of this machine.
-    """
-    with _SESSION_LOCK:
-        session = _running_session()
-        ours = session is None or bool(_OUR_SESSIONS)
-        session = session or _start_session(master)
-        if ours:
-            _OUR_SESSIONS.append(session)
-    try:
-        yield session
-    finally:
-        with _SESSION_LOCK:
-            if ours:
-                _OUR_SESSIONS.remove(session)
-                if not _OUR_SESSIONS:
-                    session.stop()
-
-
-def _running_session() -> "SparkSession | None":
-    """Return the running session of this or another thread, None if there is none."""
-    with without_pandas_warning():
-        try:
-            from pyspark import SparkContext
-            from pyspark.sql import SparkSession
-        except ImportError:
-            raise InputError(
-                "Spark needs the package pyspark, which is not installed: pip install "
-                "seepage[spark]"
-            ) from None
-        session: SparkSession | None = SparkSession.getActiveSession()
-        if session is None and SparkContext._active_spark_context is not None:
-            # The session of another thread, which is not active in this one.
-            session = SparkSession.builder.getOrCreate()
-        return session
-
-
-def _start_session(master: str | None) -> "SparkSession":
-    """Start a session."""
-    from pyspark.sql import SparkSession
-
-    address = master or "local[*]"
-    builder: Any = SparkSession.builder.appName("seepage").config("spark.ui.enabled", "false")
-    if address.startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.config("spark.log.level", "ERROR")
-    if master or "SPARK_REMOTE" not in os.environ:
-        builder = builder.master(address)
-    problems: tuple[type[Exception], ...] = (*spark_errors(), OSError)
-    try:
-        with without_pandas_warning():
-            session: SparkSession = builder.getOrCreate()
-    except problems as problem:
-        raise InputError(f"Spark does not start at {address}: {_reason(str(problem))}") from None
-    return session
-
-
-def _reason(message: str) -> str:
-    if "stopped SparkContext" in message:
-        return "no master answers there"
-    if "JAVA_GATEWAY_EXITED" in message:
-        return (
-            "Java did not start; it must be 17 or later (JAVA_HOME), and the master one such as "
-            "local[2] or spark://host:7077"
-        )
-    return message.strip().splitlines()[0]
 
 
 def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
@@ -162,70 +65,12 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     is off by about 0.1% of the records (one standard deviation).
 
     A DataFrame is computed once if no column needs bins.  Otherwise the columns that need them are
-    computed once more, or twice if many of their numbers are missing, and all columns once more to
-    count.  If the numbers of a column have no bins after all, it starts again.  Cache an expensive
-    one.
+    computed once more for the edges, and all columns once more to count.  If the numbers of a
+    column have no bins after all, it starts again.  Cache an expensive one.
     """
-    with spark_input(data) as table:
+    with open_input(data) as table:
         domain, counts = _find_domain(table, options, count=options.person is None)
         return _count_in_domain(table, options, domain) if counts is None else counts
-
-
-@contextmanager
-def spark_input(data: Any) -> Iterator[Input]:
-    """Yield the input of Spark's jobs, in a session that lasts as long as the block.
-
-    A DataFrame is never replaced by the files that it reads: no public interface of Spark tells
-    whether it also filters or changes their records.
-    """
-    if is_spark_frame(data):
-        with translated_errors():
-            names = tuple(data.columns)
-            frame = data.toDF(*(column_id(index) for index in range(len(names))))
-        yield Input(data.sparkSession, names, frame=frame)
-        return
-    files = _parquet_files(data)
-    with spark_session() as session:
-        source = ColumnarSource(PARQUET, files)
-        rows, cores = source.rows_total, _cores(session)
-        if not rows:
-            raise TableError("the table has no records")
-        shards = plan_shards(files, cores)
-        yield Input(session, source.names, shards, rows, rows // cores)
-
-
-BY_SPARK = Setting("engine", "spark")
-
-
-def _parquet_files(data: Any) -> Sequence[Path]:
-    if not isinstance(data, (str, os.PathLike, list, tuple)):
-        of_spark = type(data).__module__.startswith("pyspark.")
-        hint = Text("" if of_spark else Text("; count it without ", BY_SPARK))
-        raise TableError(
-            f"data must be a Spark DataFrame or Parquet files, got {type(data).__name__}",
-            hint,
-            parameter="data",
-        )
-    kind, files = find_files(data)
-    if kind != PARQUET:
-        raise TableError(
-            "data must be Parquet files for ",
-            BY_SPARK,
-            f", got {kind} ({files[0].name}); read it with spark.read and count the DataFrame, or "
-            "count it without ",
-            BY_SPARK,
-            parameter="data",
-        )
-    return files
-
-
-def _cores(session: "SparkSession") -> int:
-    """Return the number of tasks that run in parallel."""
-    context = getattr(session, "sparkContext", None)
-    if context is not None:
-        return int(context.defaultParallelism)
-    # Spark Connect does not tell its parallelism, but partitions a range by it.
-    return session.range(2**16).selectExpr("spark_partition_id()").distinct().count()
 
 
 def _find_domain(
@@ -235,41 +80,29 @@ def _find_domain(
     if options.domain is not None:
         return options.domain, None
     columns = columns_of(table.names, options)
-    expected = table.rows_per_core
-    found: FoundTable = run(
-        table,
-        columns,
-        lambda source, first: find_values(source, options, first, count=count, expected=expected),
-    )
+    expected = table.rows_per_core if count else None
+    work = partial(find_values, options=options, expected=expected)
+    found: FoundTable = run(table, columns, work)
     check_records(found.rows, found.kept)
-    binned = [c for c, part in zip(columns, found.columns, strict=True) if part.alphabet is None]
-    edges = _find_edges(table, binned)
+    parts = zip(columns, found.columns, strict=True)
+    edges = _find_edges(table, [column for column, part in parts if part.alphabet is None])
     without = [name for name, known in edges.items() if not known]
     if without:
-        return _find_domain(table, without_bins(options, without), count=count)
+        rules = options.bins if isinstance(options.bins, Mapping) else {ALL_OTHERS: options.bins}
+        options = replace(options, bins={**rules, **dict.fromkeys(without, "none")})
+        return _find_domain(table, options, count=count)
     return found.in_domain(edges)
 
 
-def _find_edges(table: Input, columns: Sequence[Column]) -> dict[str, AnyEdges]:
+def _find_edges(table: Input, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
     """Return the bin edges of columns by name, empty if their numbers have no bins."""
     edges = {column.name: column.given_edges for column in columns if column.given_edges}
     share = share_of(table.rows)
     while pending := [column for column in columns if column.name not in edges]:
-        found = _summarise(table, pending, share)
-        edges |= found.edges
-        share = found.wider_share
+        work = partial(summarise, columns=pending, share=share)
+        edges |= run(table, pending, work, Summaries.edges)
+        share *= WIDENING
     return edges
-
-
-def _summarise(table: Input, columns: Sequence[Column], share: float) -> FoundEdges:
-    """Return the bin edges of those columns whose numbers are known well enough."""
-    found: FoundEdges = run(
-        table,
-        columns,
-        lambda source, first: Summaries.of(source, columns, first, share),
-        lambda merged: merged.edges(columns),
-    )
-    return found
 
 
 def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> PairCounts:
@@ -285,36 +118,28 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
     return counted.counts(domain)
 
 
-def _accumulate(
-    table: Input, options: TableOptions, domain: Domain, new_accumulator: Callable[[], Any]
-) -> Any:
-    """Return the records coded in a domain, accumulated from an empty accumulator per task."""
+def _accumulate(table: Input, options: TableOptions, domain: Domain, new: Callable[[], Any]) -> Any:
+    """Return the records coded in a domain, accumulated from a `new` accumulator per task."""
     coding = plan_coding(table.names, options, domain)
-    choice = _one_per_person(table, options, coding)
-    result: ShardResult = run(
-        table,
-        coding.columns,
-        lambda source, first: accumulate_shard(source, coding, first, new_accumulator(), choice),
-    )
+    choice = _one_per_person(table, options.person, coding)
+    work = partial(accumulate_shard, coding=coding, new=new, choice=choice)
+    result: ShardResult = run(table, coding[0], work)
     check_records(result.rows, result.kept)
     return result.accumulator
 
 
-def _one_per_person(
-    table: Input, options: TableOptions, coding: ShardCoding
-) -> IndexedRecords | None:
+def _one_per_person(table: Input, person: str | None, coding: Coding) -> IndexedRecords | None:
     """Return the selection of one record per person of files; None for all records.
 
     For files it is the first record of each person, as with local engines.  A DataFrame has no
     order and may be recomputed for each job: Spark drops duplicates, keeping any record.
     """
-    person = options.person
     if person is None:
         return None
     if table.frame is None:
         indices = run(
             table,
-            coding.columns,
+            coding[0],
             lambda source, first: first_records(source, *coding, first, person),
             lambda merged: merged.indices,
         )
@@ -350,6 +175,211 @@ def gather_with_spark(
     """
     if new_gathering is DistinctRecords:
         new_gathering = partial(DistinctRecords, MAX_RECORD_BYTES)
-    with spark_input(data) as table:
+    with open_input(data) as table:
         domain, _ = _find_domain(table, options, count=False)
         return domain, _accumulate(table, options, domain, new_gathering)
+
+
+@dataclass
+class FoundColumn:
+    """The values found in one column of some shards.
+
+    Parameters
+    ----------
+    name
+        The name of the attribute.
+    missing
+        Whether it has a category for missing values.
+    alphabet, seen
+        The values, and the mask of codes in records that are not dropped (None for all); None for
+        a column with bins.
+    """
+
+    name: str
+    missing: bool = False
+    alphabet: FoundAlphabet | None = None
+    seen: Booleans | None = None
+
+    def merge(self, other: "FoundColumn") -> None:
+        """Add the values of other shards; more than `max_values` raise a TableError."""
+        self.missing |= other.missing
+        try:
+            if self.alphabet is None or other.alphabet is None:
+                raise ManyNumbers
+            codes = self.alphabet.merge(other.alphabet)
+        except ManyNumbers:
+            self.alphabet = self.seen = None
+            return
+        if self.seen is not None and other.seen is not None:
+            self.seen = np.pad(self.seen, (0, self.alphabet.size - len(self.seen)))
+            self.seen[codes] |= other.seen
+
+
+@dataclass
+class FoundTable:
+    """The values found in some shards of a table, and their pair counts if they were counted.
+
+    Parameters
+    ----------
+    columns
+        The values of each column; empty without records.
+    rows, kept
+        Number of records, and of those that are not dropped.
+    counts
+        The counts of the values in kept records; None if they were not counted, or if no record is
+        kept.
+    """
+
+    columns: list[FoundColumn]
+    rows: int = 0
+    kept: int = 0
+    counts: PairCounts | None = None
+
+    def merge(self, other: "FoundTable") -> None:
+        """Add the values of other shards, in any order, and their counts unless too many cells."""
+        for mine, theirs in zip(self.columns, other.columns, strict=False):
+            mine.merge(theirs)
+        self.columns = self.columns or other.columns
+        counts = [part.counts for part in (self, other) if part.kept]
+        self.rows += other.rows
+        self.kept += other.kept
+        known = [part for part in counts if part is not None]
+        self.counts = merge_pairs(known) if known and len(known) == len(counts) else None
+        if self.counts is not None and _too_many_cells(self.counts.domain.sizes):
+            self.counts = None
+
+    def in_domain(self, edges: Mapping[str, tuple[float, ...]]) -> tuple[Domain, PairCounts | None]:
+        """Return the domain of all shards, and the counts unless a column had no bins in them.
+
+        `edges` are the bin edges of the columns with bins.
+        """
+        domain = Domain(
+            binned_attribute(part.name, edges[part.name], missing=part.missing)
+            if part.alphabet is None
+            else part.alphabet.attribute(part.seen)[0]
+            for part in self.columns
+        )
+        if self.counts is None or any(a.edges != self.counts.domain[a.name].edges for a in domain):
+            return domain, None
+        return domain, widened(self.counts, domain)
+
+
+def _too_many_cells(sizes: Sequence[int]) -> bool:
+    """Return whether alphabets of these sizes have too many pair cells to count while finding."""
+    return int(pair_offsets(sizes)[-1]) > MAX_FOUND_CELLS
+
+
+def find_values(
+    source: Source, first: int, options: TableOptions, expected: int | None = 0
+) -> FoundTable:
+    """Return the values of each column of a shard, and its counts if no column needs bins.
+
+    Parameters
+    ----------
+    source, first, options
+        The shard's records, the index in the table of the first of them, and the table options
+        (without a domain).
+    expected
+        Number of records that each core will count, 0 if unknown; None not to count.
+    """
+    columns = columns_of(source.names, options)
+    scan = TableScan(source, columns, options, first)
+    counts = None if expected is None else PairAccumulator(len(columns), expected)
+    for batch in scan.find():
+        if counts is None or batch is None or _too_many_cells(batch.sizes):
+            counts = None
+        elif len(batch.codes[0]):
+            counts.add(batch.codes, batch.sizes)
+    kept = scan.rows_read - scan.rows_dropped
+    found = [
+        _found_column(scan, index, dropping=options.dropping)
+        for index in range(len(columns) if scan.rows_read else 0)
+    ]
+    counted = counts.counts(*scan.finish()) if counts is not None and kept else None
+    return FoundTable(found, scan.rows_read, kept, counted)
+
+
+def _found_column(scan: TableScan, index: int, *, dropping: bool) -> FoundColumn:
+    """Return the values of one column of a shard."""
+    column = scan.columns[index]
+    missing = column.alphabet.missing is not None or index in scan.with_missing
+    missing = missing and not dropping
+    if column.needs_edges or not isinstance(column.alphabet, FoundAlphabet):
+        return FoundColumn(column.name, missing)
+    return FoundColumn(column.name, missing, column.alphabet, scan.seen(index))
+
+
+@dataclass
+class Summaries:
+    """The numbers of some columns in some shards, summarised for bin edges."""
+
+    columns: Sequence[Column]
+    parts: list[NumberSummary]
+
+    def merge(self, other: "Summaries") -> None:
+        """Add the numbers of other shards."""
+        for mine, theirs in zip(self.parts, other.parts, strict=True):
+            mine.merge(theirs)
+
+    def edges(self) -> dict[str, tuple[float, ...]]:
+        """Return the bin edges by column, without columns that need a wider sample."""
+        known = [part for part in zip(self.columns, self.parts, strict=True) if part[1].complete]
+        return {column.name: column.edges_of(summary) for column, summary in known}
+
+
+def summarise(source: Source, first: int, columns: Sequence[Column], share: float) -> Summaries:
+    """Return the summaries of columns of a shard, sampled from this share of priorities."""
+    parts = [NumberSummary(share) for _ in columns]
+    for batch in source.batches([column.source for column in columns]):
+        priorities = record_priorities(first, batch.num_rows)
+        for column, part in zip(columns, parts, strict=True):
+            column.collect(unpacked(batch.column(column.source)), priorities, part)
+        first += batch.num_rows
+    return Summaries(columns, parts)
+
+
+def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> Coding:
+    """Return the coding of a table with these columns in a domain, given or found."""
+    inside = replace(options, domain=domain, bins=None, pool=None, person=None)
+    columns = columns_of(names, inside)
+    for column in columns:
+        if options.domain is None and isinstance(options.rule(column.name), Edges):
+            # A number outside the user's edges: the message names the edges, not a domain.
+            column.given = None if column.edges else column.given
+    return columns, inside
+
+
+@dataclass
+class ShardResult:
+    """The accumulated records of a part, their number, and the number that is not dropped."""
+
+    accumulator: Any
+    rows: int
+    kept: int
+
+    def merge(self, other: "ShardResult") -> None:
+        """Add the result of another part."""
+        self.accumulator.merge(other.accumulator)
+        self.rows += other.rows
+        self.kept += other.kept
+
+
+def accumulate_shard(
+    source: Source,
+    first: int,
+    coding: Coding,
+    new: Callable[[], PairAccumulator | Gathering],
+    choice: RecordChoice | None = None,
+) -> ShardResult:
+    """Return the chosen records of a shard as pair counts, distinct records or a sample.
+
+    `first` is the index in the table of the shard's first record.
+    """
+    accumulator = new()
+    scan = TableScan(source, *coding, first, choice)
+    for batch in scan.batches():
+        if isinstance(accumulator, PairAccumulator):
+            accumulator.add(batch.codes, batch.sizes)
+        else:
+            accumulator.add(*batch)
+    return ShardResult(accumulator, scan.rows_read, scan.rows_read - scan.rows_dropped)

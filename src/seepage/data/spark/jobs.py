@@ -4,29 +4,30 @@ A shard is some row groups of Parquet files, which the executors' Python reads d
 partition of a DataFrame, which Spark passes on by `mapInArrow`.
 """
 
+import os
 import pickle
-import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
+from seepage.data.counting.count import is_spark_frame
+from seepage.data.spark import spark_session, translated_errors, without_pandas_warning
 from seepage.data.table.column import Column
-from seepage.data.table.sources import PARQUET, ColumnarSource, Source
-from seepage.errors import SeepageError, Setting, TableError
+from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files
+from seepage.errors import SeepageError, Setting, TableError, Text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-SCHEMA = "shard bigint, content binary"
+BY_SPARK = Setting("engine", "spark")
+
 MAX_BYTES = 2**29
 """Maximum size of one value passed between tasks; at twice this a Java virtual machine hung."""
 
@@ -50,19 +51,17 @@ TREE_FROM = 64
 MAX_GROUPS = 16
 """Maximum number of groups for a DataFrame, whose number of partitions is unknown."""
 
+TaskWork: TypeAlias = Callable[[Source, int], Any]
+"""The work of a task: function of its records and of the index of the first of them.
 
-class Mergeable(Protocol):
-    """The result of a part of a table, to which those of other parts can be added."""
-
-    def merge(self, other: Any) -> None:
-        """Add the result of another part; the order must not matter."""
-
-
-TaskWork: TypeAlias = Callable[[Source, int], Mergeable]
-"""The work of a task: function of its records and of the index of the first of them."""
+Its result has a method `merge`, which adds the result of another shard; the order must not matter.
+"""
 
 Finish: TypeAlias = Callable[[Any], Any]
 """Function of the merged results, run on the executor that merged them."""
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+Task: TypeAlias = Callable[[Batches], Batches]
 
 
 class Shard(NamedTuple):
@@ -72,33 +71,30 @@ class Shard(NamedTuple):
     groups: tuple[tuple[int, ...], ...]
     first: int
 
-    def open(self) -> Source:
-        """Return the source of its records."""
-        return ColumnarSource(PARQUET, [Path(file) for file in self.files], groups=self.groups)
+    def run(self, work: TaskWork) -> Any:
+        """Return the result of the work."""
+        files = [Path(file) for file in self.files]
+        return work(ColumnarSource(PARQUET, files, groups=self.groups), self.first)
 
 
 def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
     """Split Parquet files at row groups into shards of about equally many records."""
     counted = [_records_of_groups(file) for file in files]
     size = min(max(1, -(-sum(map(sum, counted)) // (cores * TASKS_PER_CORE))), MAX_SHARD)
-    shards: list[Shard] = []
-    groups: dict[int, list[int]] = {}
-    first = before = 0
-
-    def cut() -> None:
-        names = tuple(str(files[number].absolute()) for number in groups)
-        shards.append(Shard(names, tuple(map(tuple, groups.values())), first))
-
+    cuts: list[tuple[int, dict[int, list[int]]]] = []
+    before = 0
     for number, sizes in enumerate(counted):
         for group, records in enumerate(sizes):
-            if before > first and before - first + records / 2 > size:
-                cut()
-                groups, first = {}, before
-            groups.setdefault(number, []).append(group)
+            held = before - cuts[-1][0] if cuts else 0
+            if not cuts or (held and held + records / 2 > size):
+                cuts.append((before, {}))
+            cuts[-1][1].setdefault(number, []).append(group)
             before += records
-    if groups:
-        cut()
-    return shards
+    names = [str(file.absolute()) for file in files]
+    return [
+        Shard(tuple(names[n] for n in groups), tuple(map(tuple, groups.values())), first)
+        for first, groups in cuts
+    ]
 
 
 def _records_of_groups(file: Path) -> list[int]:
@@ -121,28 +117,26 @@ class PartitionSource:
     fields = False
     rows_total: int | None = None
 
-    def __init__(self, received: Iterator[pa.RecordBatch], names: Sequence[str]) -> None:
+    def __init__(self, received: Batches, names: Sequence[str]) -> None:
         self._received = received
         self.names = tuple(names)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: Sequence[str]) -> Batches:
         """Return all batches, joined into blocks of at least `BLOCK_ROWS` rows."""
         buffer: list[pa.RecordBatch] = []
-        rows = 0
         for batch in self._received:
             buffer.append(batch)
-            rows += batch.num_rows
-            if rows >= BLOCK_ROWS:
-                yield self._joined(buffer, columns)
-                buffer, rows = [], 0
-        if rows:
-            yield self._joined(buffer, columns)
+            if sum(map(len, buffer)) >= BLOCK_ROWS:
+                yield from self._joined(buffer, columns)
+                buffer = []
+        if buffer:
+            yield from self._joined(buffer, columns)
 
-    def _joined(self, buffer: list[pa.RecordBatch], columns: Sequence[str]) -> pa.RecordBatch:
-        (whole,) = pa.Table.from_batches(buffer).combine_chunks().to_batches()
-        return pa.RecordBatch.from_pydict(
-            {name: whole.column(column_id(self.names.index(name))) for name in columns}
-        )
+    def _joined(self, buffer: list[pa.RecordBatch], columns: Sequence[str]) -> list[pa.RecordBatch]:
+        table = pa.Table.from_batches(buffer).combine_chunks()
+        ids = [column_id(self.names.index(name)) for name in columns]
+        batches: list[pa.RecordBatch] = table.select(ids).rename_columns(columns).to_batches()
+        return batches
 
 
 def column_id(index: int) -> str:
@@ -180,39 +174,86 @@ class Input:
         if self.frame is None:
             count = len(self.shards)
             return _mapped(self.session.range(0, count, 1, count), _shard_task(work, self.shards))
-        indices = [self.names.index(column.source) for column in columns]
-        selected = self.frame.select(*map(column_id, indices))
-        return _mapped(selected, _partition_task(work, self.names))
+        ids = [column_id(self.names.index(column.source)) for column in columns]
+        return _mapped(self.frame.select(*ids), _partition_task(work, self.names))
 
-
-def _mapped(frame: "DataFrame", task: Callable[..., Any]) -> "DataFrame":
-    with without_pandas_warning():
-        return frame.mapInArrow(task, SCHEMA)
+    @property
+    def groups(self) -> int:
+        """Number of groups in which results are merged first; 0 or 1 for none."""
+        if self.frame is not None:
+            return min(int(self.session.conf.get(SHUFFLE_PARTITIONS) or 1), MAX_GROUPS)
+        return round(len(self.shards) ** 0.5) if len(self.shards) >= TREE_FROM else 0
 
 
 @contextmanager
-def without_pandas_warning() -> Iterator[None]:
-    """Suppress PySpark's warning about the version of pandas, which is not used here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-        yield
+def open_input(data: Any) -> Iterator[Input]:
+    """Yield the input of Spark's jobs, in a session that lasts as long as the block.
+
+    A DataFrame is never replaced by the files that it reads: no public interface of Spark tells
+    whether it also filters or changes their records.
+    """
+    if is_spark_frame(data):
+        with translated_errors():
+            names = tuple(data.columns)
+            frame = data.toDF(*map(column_id, range(len(names))))
+        yield Input(data.sparkSession, names, frame=frame)
+        return
+    files = _parquet_files(data)
+    source = ColumnarSource(PARQUET, files)
+    rows = source.rows_total
+    if not rows:
+        raise TableError("the table has no records")
+    with spark_session() as session:
+        cores = _cores(session)
+        yield Input(session, source.names, plan_shards(files, cores), rows, rows // cores)
 
 
-def _shard_task(work: TaskWork, shards: Sequence[Shard]) -> Callable[..., Any]:
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _parquet_files(data: Any) -> Sequence[Path]:
+    if not isinstance(data, (str, os.PathLike, list, tuple)):
+        of_spark = type(data).__module__.startswith("pyspark.")
+        raise TableError(
+            f"data must be a Spark DataFrame or Parquet files, got {type(data).__name__}",
+            "" if of_spark else Text("; count it without ", BY_SPARK),
+            parameter="data",
+        )
+    kind, files = find_files(data)
+    if kind != PARQUET:
+        raise TableError(
+            "data must be Parquet files for ",
+            BY_SPARK,
+            f", got {kind} ({files[0].name}); read it with spark.read and count the DataFrame, or "
+            "count it without ",
+            BY_SPARK,
+            parameter="data",
+        )
+    return files
+
+
+def _cores(session: "SparkSession") -> int:
+    """Return the number of tasks that run in parallel."""
+    context = getattr(session, "sparkContext", None)
+    if context is not None:
+        return int(context.defaultParallelism)
+    # Spark Connect does not tell its parallelism, but partitions a range by it.
+    return session.range(2**16).selectExpr("spark_partition_id()").distinct().count()
+
+
+def _mapped(frame: "DataFrame", task: Task) -> "DataFrame":
+    with without_pandas_warning():
+        return frame.mapInArrow(task, "shard bigint, content binary")
+
+
+def _shard_task(work: TaskWork, shards: Sequence[Shard]) -> Task:
+    def task(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield task_row(number, partial(_read_and_work, work, shards[number]))
+                yield task_row(number, partial(shards[number].run, work))
 
     return task
 
 
-def _read_and_work(work: TaskWork, shard: Shard) -> Mergeable:
-    return work(shard.open(), shard.first)
-
-
-def _partition_task(work: TaskWork, names: Sequence[str]) -> Callable[..., Any]:
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _partition_task(work: TaskWork, names: Sequence[str]) -> Task:
+    def task(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -223,7 +264,7 @@ def _partition_task(work: TaskWork, names: Sequence[str]) -> Callable[..., Any]:
     return task
 
 
-def _naming_partition(work: TaskWork, source: Source, number: int) -> Mergeable:
+def _naming_partition(work: TaskWork, source: Source, number: int) -> Any:
     """Run the work; errors name the partition, since records of a DataFrame have no order."""
     try:
         return work(source, number * PARTITION_STRIDE)
@@ -278,9 +319,8 @@ def run(
         Applied to the merged results on one executor; only its result is sent to the driver.
     """
     results = table.map(work, columns)
-    groups = _groups(table)
-    if groups > 1:
-        results = _mapped(results.repartition(groups, "shard"), _merge_task(None))
+    if table.groups > 1:
+        results = _mapped(results.repartition(table.groups, "shard"), _merge_task(None))
     results = _mapped(results.repartition(1), _merge_task(finish))
     with translated_errors():
         rows = results.collect()
@@ -295,18 +335,10 @@ def run(
     return result
 
 
-def _groups(table: Input) -> int:
-    """Return the number of groups in which results are merged first; 0 for none."""
-    if table.frame is not None:
-        return min(int(table.session.conf.get(SHUFFLE_PARTITIONS) or 1), MAX_GROUPS)
-    shards = len(table.shards)
-    return round(shards**0.5) if shards >= TREE_FROM else 0
-
-
-def _merge_task(finish: Finish | None) -> Callable[..., Any]:
+def _merge_task(finish: Finish | None) -> Task:
     """Return the task that merges results one by one, with at most two in memory."""
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def task(batches: Batches) -> Batches:
         results = (pickle.loads(part.as_py()) for batch in batches for part in batch["content"])
         first = next(results, None)
         if first is not None:
@@ -324,52 +356,3 @@ def _merged(total: Any, results: Iterator[Any], finish: Finish | None) -> Any:
         else:
             total.merge(result)
     return total if finish is None or isinstance(total, Failed) else finish(total)
-
-
-def spark_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions that PySpark raises: its own, and those of Java."""
-    from pyspark.errors import PySparkException
-
-    return PySparkException, import_module("py4j.protocol").Py4JError
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Turn exceptions of Spark into a TableError with a message of one line."""
-    from pyspark.errors import PythonException
-
-    try:
-        yield
-    except spark_errors() as problem:
-        python = isinstance(problem, PythonException)
-        raise TableError(_one_line(str(problem), python=python)) from None
-    except (ConnectionError, EOFError):
-        raise TableError(
-            "Spark's Java virtual machine died while counting; give it more memory "
-            "(spark.driver.memory)"
-        ) from None
-
-
-def _one_line(message: str, *, python: bool) -> str:
-    """Return the line of Spark's error message that states the cause.
-
-    Parameters
-    ----------
-    message
-        The error message.
-    python
-        Whether Python raised it, on an executor: then the table need not be the cause.
-    """
-    report = message.partition("JVM stacktrace:")[0]
-    lines = [line.strip() for line in report.splitlines() if line.strip()]
-    if any("No module named 'seepage'" in line for line in lines):
-        return (
-            "Spark's executors have no seepage; install it there, or name the Python that has it "
-            "(PYSPARK_PYTHON)"
-        )
-    reading = [line for line in lines if "Encountered error while reading file" in line]
-    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
-    shown = (reading or raised[-1:] or lines or ["no reason given"])[0][:300]
-    if reading or not (python or "ExecutorLostFailure" in message):
-        return f"Spark cannot read the table: {shown}"
-    return f"Spark's executors failed: {shown}"

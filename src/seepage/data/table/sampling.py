@@ -108,7 +108,7 @@ class NumberSummary:
     lowest priority in the whole table, so the edges do not depend on the parts.  Of n records, a
     part keeps only those in the lowest share 1.1 x 262,144 / n of all priorities.  The probability
     that fewer than 262,144 of n numbers fall into it is below 10^-500; with missing numbers it is
-    not, see `complete` and `wider_share`.
+    not, see `complete`.
 
     Parameters
     ----------
@@ -134,18 +134,11 @@ class NumberSummary:
         self._counts: Integers | None = np.zeros(0, dtype=np.int64)
         self._sample = PrioritySample(SAMPLE_SIZE, share)
         self._seen = 0
-        self._share = share
 
     @property
     def complete(self) -> bool:
         """Whether the counts are exact or the sample is full: the share kept was large enough."""
         return self._counts is not None or self._sample.kept >= min(SAMPLE_SIZE, self._seen)
-
-    @property
-    def wider_share(self) -> float:
-        """The share to use in a second pass if not `complete`: that of the numbers seen."""
-        share = share_of(self._seen)
-        return share if share > self._share else 1.0
 
     def add(self, values: NDArray[Any], priorities: Priorities) -> None:
         """Add numbers, none of them NaN, with the priorities of their records."""
