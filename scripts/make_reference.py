@@ -26,7 +26,7 @@ TOPICS = (
         "leakage",
         "Leakage",
         "What one report tells about another attribute, and a table's analysis as a whole.",
-        ("analysis", "verdict", "strongest_leaks", "leakage"),
+        ("analysis", "verdict", "leakage"),
     ),
     Topic("totals", "Totals", "What all reports of a person tell together.", ("totals",)),
     Topic(

@@ -24,7 +24,7 @@ LAYERS = [
     ["designs"],
     ["plan", "collection"],
     ["study"],
-    ["strongest_leaks", "verdict"],
+    ["verdict"],
     ["analysis", "report"],
     ["cli"],
 ]

@@ -11,8 +11,8 @@ import seepage as sp
 from seepage.data.domain import MISSING
 from seepage.data.recoding import labelled, read_codebook
 from seepage.errors import InputError
+from seepage.leakage.leaks import find_leaks, groups, same_attributes
 from seepage.leakage.release import exact_leakage
-from seepage.strongest_leaks import find_leaks, groups, same_attributes
 from seepage.totals import TotalsComparison
 from seepage.verdict import judge, lower_text, upper_text
 

@@ -31,6 +31,7 @@ from seepage.leakage import exact_leakage as exact_leakage
 from seepage.leakage import leakage_bound as leakage_bound
 from seepage.leakage import leakage_curve as leakage_curve
 from seepage.leakage import leakage_matrix as leakage_matrix
+from seepage.leakage.leaks import Leak as Leak
 from seepage.leakage.leaks import Leakage as Leakage
 from seepage.leakage.leaks import Witness as Witness
 from seepage.mechanisms import BLH as BLH

@@ -11,7 +11,7 @@ Conventions, used everywhere:
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
@@ -240,9 +240,24 @@ def ceiling_text(value: float, decimals: int = 4) -> str:
     >>> ceiling_text(1.98761), ceiling_text(1.1, 2), ceiling_text(math.inf)
     ('1.9877', '1.10', 'inf')
     """
+    return _rounded_text(value, decimals, ROUND_CEILING)
+
+
+def floor_text(value: float, decimals: int = 4) -> str:
+    """Return a number as text, its shortest decimal rounded down to a number of decimals.
+
+    Examples
+    --------
+    >>> floor_text(1.98769), floor_text(0.29, 2)
+    ('1.9876', '0.29')
+    """
+    return _rounded_text(value, decimals, ROUND_FLOOR)
+
+
+def _rounded_text(value: float, decimals: int, rounding: str) -> str:
     if not math.isfinite(value):
         return str(float(value))
-    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING):f}"
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), rounding):f}"
 
 
 def shortest_above(value: float) -> str:

@@ -19,9 +19,9 @@ from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import labelled
 from seepage.data.records import Records
+from seepage.leakage.leaks import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.strongest_leaks import EstablishedLeak, find_leaks, same_attributes
 from seepage.totals import (
     GUARANTEES,
     TotalLeakage,
@@ -78,7 +78,7 @@ class Analysis(Result):
         """The decision, its basis, and the state of every limit, see `seepage.verdict`."""
         return judge(self.matrix, self.totals, self.limits)
 
-    def leaks(self, count: int = 10) -> list[EstablishedLeak]:
+    def leaks(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, see `find_leaks`.
 
         Empty for a matrix of robust bounds, which have no lower limits.
@@ -142,9 +142,9 @@ class Analysis(Result):
             "relaxation": matrix.relaxations,
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),
-            "leaks": [vars(leak) | {"witness": leak.sentence()} for leak in self.leaks(strongest)],
+            "leaks": [leak.to_dict() for leak in self.leaks(strongest)],
             "same": same_attributes(matrix),
-            "strongest": [self._leak(*pair) for pair in matrix.strongest(strongest)],
+            "strongest": [self._leak(leak) for leak in matrix.strongest(strongest)],
             "totals": {total.guarantee: _summary(total) for total in self.totals.totals},
             "unavailable": self.totals.unavailable,
             "refuted": self.totals.refuted,
@@ -158,12 +158,12 @@ class Analysis(Result):
         ready: dict[str, Any] = json_ready(content)
         return ready
 
-    def _leak(self, target: str, source: str, value: float) -> dict[str, Any]:
-        witness = self.matrix[target, source].witness
+    def _leak(self, leak: Leak) -> dict[str, Any]:
+        witness = self.matrix[leak.target, leak.source].witness
         return {
-            "source": source,
-            "target": target,
-            "cpl": value,
+            "source": leak.source,
+            "target": leak.target,
+            "cpl": leak.leakage,
             "likelier": witness and witness.likelier,
             "other": witness and witness.other,
             "likely": witness and witness.likely,

@@ -16,8 +16,8 @@ from seepage import _checks
 from seepage._numerics import round_down
 from seepage._results import Result, json_ready
 from seepage.errors import Setting, Text
+from seepage.leakage.leaks import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
 from seepage.totals.guarantees import GUARANTEES, NEEDS_RECORDS
 from seepage.totals.result import direct_leakage

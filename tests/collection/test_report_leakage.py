@@ -162,7 +162,7 @@ def test_few_reports_give_the_whole_range():
     plan, _ = case("grr", epsilon=1.0)
     reports = collected(plan, [column[:5] for column in CODES], np.random.default_rng(1))
     found = analyse_reports(plan, reports)["a", "b"]
-    assert found == (0.0, 0.0, pytest.approx(1.0))
+    assert (found.leakage, *found.interval) == (0.0, 0.0, pytest.approx(1.0))
 
 
 def test_an_unbounded_contrast_has_an_unbounded_limit():
@@ -189,10 +189,12 @@ def test_an_analysis_is_saved_as_json_and_csv():
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert len(rows) == 12
     first = found[rows[0]["target"], rows[0]["source"]]
-    assert [float(rows[0][key]) for key in ("leakage", "lower", "upper")] == list(first)
-    target, source, strongest = found.strongest(1)[0]
+    assert [float(rows[0][key]) for key in ("leakage", "lower", "upper")] == [
+        *(first.leakage, *first.interval)
+    ]
+    strongest = found.strongest(1)[0]
     assert strongest.lower == found.lower.max()
-    assert found.sentences(1)[0].startswith(f"{source} -> {target}: ")
+    assert found.sentences(1)[0].startswith(f"{strongest.source} -> {strongest.target}: ")
     assert np.diag(found.upper).tolist() == [0.0] * 4
     inferred = analyse_reports(plan, reports, view="inferred")
     assert inferred.view == "inferred"

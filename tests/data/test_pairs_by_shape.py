@@ -22,6 +22,7 @@ from seepage.data.pairs import (
     stacked,
 )
 from seepage.errors import DomainError
+from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import relaxation
 
 SIZES = (2, 3, 2, 1, 7, 2, 3, 30, 2, 7, 1, 2, 3)
@@ -164,7 +165,7 @@ def test_matrix_equals_single_leakages_to_the_last_bit(pairs, mechanism):
         ((-matrix.values[t, s], t, s) for t, s in permutations(range(len(SIZES)), 2)),
     )
     names = pairs.domain.names
-    assert matrix.strongest(9) == [(names[t], names[s], -value) for value, t, s in ranked[:9]]
+    assert matrix.strongest(9) == [Leak(names[t], names[s], -value) for value, t, s in ranked[:9]]
 
 
 def test_relaxations_equal_single_ones_to_the_last_bit(pairs):

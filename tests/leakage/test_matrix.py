@@ -189,8 +189,9 @@ def test_views_of_the_matrix():
     assert matrix.tcpl == pytest.approx(matrix.values.sum())
     assert repr(matrix) == "LeakageMatrix(4 x 4, view='report', rows targets, columns sources)"
     ranked = matrix.strongest(12)
-    assert [value for _, _, value in ranked] == sorted(matrix.values[~np.eye(4, dtype=bool)])[::-1]
-    assert [matrix[leak.target, leak.source].value for leak in ranked] == [v for *_, v in ranked]
+    values = [leak.leakage for leak in ranked]
+    assert values == sorted(matrix.values[~np.eye(4, dtype=bool)])[::-1]
+    assert [matrix[leak.target, leak.source].value for leak in ranked] == values
     assert matrix.strongest(2) == ranked[:2]
     frame = matrix.to_arrow()
     assert frame.column_names == ["target", "source", "leakage", "epsilon", "mechanism", "view"]

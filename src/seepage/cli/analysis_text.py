@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from seepage.analysis import Analysis
 from seepage.cli.output import option_names, text_columns
 from seepage.data.domain import how_many, sample_caution
 from seepage.data.recoding import merged_counts
 from seepage.errors import naming
+from seepage.leakage.leaks import same_attributes, support
 from seepage.leakage.matrix import LeakageMatrix, pooling_gain
 from seepage.leakage.population_limits import LeakageLimits
-from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
 from seepage.verdict import STATES, Judgement, lower_text, upper_text
@@ -125,10 +126,11 @@ def _too_few(limits: LeakageLimits, count: int) -> Iterator[str]:
 
 def _robust_text(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -> str:
     lines = []
-    for target, source, value in matrix.strongest(count):
-        lines.append(f"  {source} -> {target}: {value:.2f} of at most {budgets[source]:.2f}")
-        witness = matrix[target, source].witness
-        lines += [f"      {witness.sentence(value, source, target)}"] if witness else []
+    for leak in matrix.strongest(count):
+        ends = f"{leak.source} -> {leak.target}"
+        lines.append(f"  {ends}: {leak.leakage:.2f} of at most {budgets[leak.source]:.2f}")
+        evidence = replace(leak, witness=matrix[leak.target, leak.source].witness)
+        lines += [f"      {evidence.sentence()}"] if evidence.witness else []
     return "\n".join(["Largest robust bounds (source -> target, in nats)", *lines])
 
 

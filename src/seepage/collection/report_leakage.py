@@ -1,31 +1,23 @@
 """Leakages estimated from collected reports alone, each with a confidence interval."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from seepage import __version__, _checks
-from seepage._numerics import Floats, ceiling_text
+from seepage._numerics import Floats, ceiling_text, floor_text
 from seepage._results import Progress, Result, json_ready
 from seepage.collection.estimated_pairs import EstimatedPairs, estimate_pairs
-from seepage.collection.report_intervals import LeakageInterval, leakage_interval
+from seepage.collection.report_intervals import leakage_interval
 from seepage.data.domain import Domain
 from seepage.errors import InputError
+from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import VIEWS, Release, View
 from seepage.plan.plan import Plan
-
-
-class ReportLeak(NamedTuple):
-    """A leakage estimated from reports, with the names of its two attributes."""
-
-    target: str
-    source: str
-    leakage: LeakageInterval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,12 +61,14 @@ class ReportAnalysis(Result):
         """The attributes, in the order of rows and columns."""
         return self.pairs.domain
 
-    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> LeakageInterval:
+    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leak:
         """Return the leakage about a target from a source, with its limits."""
-        target, source = (self.domain.index(name) for name in pair)
-        return LeakageInterval(
-            *(float(part[target, source]) for part in (self.estimates, self.lower, self.upper))
-        )
+        return self._leak(*(self.domain.index(name) for name in pair))
+
+    def _leak(self, target: int, source: int) -> Leak:
+        parts = (part[target, source] for part in (self.estimates, self.lower, self.upper))
+        (value, *interval), names = map(float, parts), self.domain.names
+        return Leak(names[target], names[source], value, (interval[0], interval[1]))
 
     @property
     def watched(self) -> list[tuple[int, int]]:
@@ -82,23 +76,19 @@ class ReportAnalysis(Result):
         pairs = permutations(range(len(self.domain)), 2)
         return [pair for pair in pairs if not np.isnan(self.estimates[pair])]
 
-    def strongest(self, count: int = 10) -> list[ReportLeak]:
-        """Return target, source and leakage of the pairs with the largest lower limits."""
-        names = self.domain.names
+    def strongest(self, count: int = 10) -> list[Leak]:
+        """Return the leaks with the largest lower confidence limits."""
         order = sorted(self.watched, key=lambda pair: -self.lower[pair])
-        return [
-            ReportLeak(names[target], names[source], self[target, source])
-            for target, source in order[: _checks.integer(count, "count", 0)]
-        ]
+        return [self._leak(*pair) for pair in order[: _checks.integer(count, "count", 0)]]
 
     def sentences(self, count: int = 10) -> list[str]:
         """Return one sentence for each of the strongest leaks, its limits rounded outwards."""
         releases = dict(zip(self.domain.names, self.releases, strict=True))
         return [
-            f"{source} -> {target}: {leakage.estimate:.2f} "
-            f"({math.floor(100 * leakage.lower) / 100:.2f} to {ceiling_text(leakage.upper, 2)}) "
-            f"of at most {releases[source].epsilon:.2f}"
-            for target, source, leakage in self.strongest(count)
+            f"{leak.source} -> {leak.target}: {leak.leakage:.2f} "
+            f"({floor_text(leak.lower, 2)} to {ceiling_text(leak.upper, 2)}) "
+            f"of at most {releases[leak.source].epsilon:.2f}"
+            for leak in self.strongest(count)
         ]
 
     def _headline(self) -> str:
@@ -188,7 +178,7 @@ def analyse_reports(
     >>> plan = make_plan(pairs, 1.0, limit=2.0, guarantee="worst", totals=[2.0, 2.0])
     >>> found = analyse_reports(plan, plan.perturb(people))["sick", "fever"]
     >>> truth = sp.leakage_matrix(pairs, 1.0, mechanism="grr")["sick", "fever"].value
-    >>> found.upper - found.lower < 0.5 and abs(found.estimate - truth) < 0.3
+    >>> found.upper - found.lower < 0.5 and abs(found.leakage - truth) < 0.3
     True
     """
     _checks.choice(view, "view", VIEWS)

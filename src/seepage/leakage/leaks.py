@@ -1,14 +1,32 @@
-"""Leakages and leaks as results, with their witnesses."""
+"""Leakages as results, with their witnesses, and the strongest leaks of a table.
 
+A leakage is a maximum over values, so rare and missing values lead a ranking by leakage.  Leaks are
+ranked by min(lower, supported): the lower confidence limit for the population,
+`LeakageMatrix.interval`, and the leakage among values with enough records.  Attributes that
+determine each other (education and education-num) form one group, with one entry per two groups.
+"""
+
+import heapq
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Booleans
+from seepage._numerics import Booleans, ceiling_text, floor_text
 from seepage.data.channel import Channel
+from seepage.data.domain import MISSING
+
+if TYPE_CHECKING:
+    from seepage.leakage.matrix import LeakageMatrix
+
+SUPPORT = 500
+"""Minimum number of records of a target value in a witness, but at most 1/20 of all records."""
+
+MAX_ERROR_RATIO = 0.01
+"""Two attributes are equivalent if 1 - lambda [Goodman and Kruskal] is at most this, both ways."""
 
 Label = str | int
 
@@ -104,3 +122,181 @@ class Leakage:
 
     def __float__(self) -> float:
         return self.value
+
+
+@dataclass(frozen=True, repr=False)
+class Leak:
+    """The leakage of one source about one target, with the evidence that there is.
+
+    Parameters
+    ----------
+    target, source
+        The names of the attributes, in the order of `matrix[target, source]`.
+    leakage
+        The leakage in nats: of the table, or estimated from reports.
+    interval
+        Its lower and upper confidence limit for the population; None where they are not computed.
+    witness
+        The two target values and the likely set that attain `supported`, if that is given, else
+        the leakage; None where there is none, or where it is not computed.
+    supported
+        The largest leakage among target values that are not missing and have enough records; None
+        where it is not computed.
+    targets, sources
+        The attributes equivalent to each, itself included; empty where they are not computed.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> matrix = sp.leakage_matrix("adult", 1.0, mechanism="grr")
+    >>> matrix.interval()["sex", "relationship"].sentence()
+    'relationship -> sex: 0.71 nats, 0.70 to 0.73 in the population'
+    """
+
+    target: str
+    source: str
+    leakage: float
+    interval: tuple[float, float] | None = None
+    witness: Witness | None = None
+    supported: float | None = None
+    targets: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    @property
+    def lower(self) -> float:
+        """The lower confidence limit; 0, which always holds, where it is not computed."""
+        return self.interval[0] if self.interval else 0.0
+
+    @property
+    def upper(self) -> float:
+        """The upper confidence limit; infinity, which always holds, where it is not computed."""
+        return self.interval[1] if self.interval else math.inf
+
+    @property
+    def rank(self) -> float:
+        """The sort key min(lower, supported); 0 without a witness, or if it is a missing value."""
+        if self.witness is None or self.supported is None or self.witness.likely == (MISSING,):
+            return 0.0
+        return min(self.lower, self.supported)
+
+    def sentence(self) -> str:
+        """Return the evidence in words: the witness, or else the leakage and its interval."""
+        if self.witness is not None:
+            value = self.leakage if self.supported is None else self.supported
+            return self.witness.sentence(value, self.source, self.target)
+        told = f"{self.source} -> {self.target}: {self.leakage:.2f} nats"
+        if self.interval is None:
+            return told
+        limits = f"{floor_text(self.lower, 2)} to {ceiling_text(self.upper, 2)}"
+        return f"{told}, {limits} in the population"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the leak as plain values, its witness in words."""
+        kept = ("target", "source", "targets", "sources", "lower", "leakage", "upper", "supported")
+        witness = self.sentence() if self.witness else ""
+        return {name: getattr(self, name) for name in kept} | {"witness": witness}
+
+    def __repr__(self) -> str:
+        names = ("target", "source", "leakage", "interval")
+        values = [(name, getattr(self, name)) for name in names]
+        parts = ", ".join(f"{name}={value!r}" for name, value in values if value is not None)
+        return f"Leak({parts})"
+
+
+# The strongest leaks -----------------------------------------------------------------------------
+
+
+def support(matrix: "LeakageMatrix") -> int:
+    """Return the minimum number of records of a target value in a witness."""
+    return min(SUPPORT, matrix.pairs.records // 20)
+
+
+def groups(matrix: "LeakageMatrix") -> list[tuple[int, ...]]:
+    """Return the indices of all attributes, grouped by equivalence: each determines the others.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> matrix = sp.leakage_matrix("adult", 1.0)
+    >>> [len(group) for group in groups(matrix)].count(2), len(groups(matrix))
+    (1, 14)
+    """
+    equivalent = _equivalent(matrix)
+    grouped: dict[int, list[int]] = {}
+    for k in range(len(matrix.domain)):
+        first = next((first for first in grouped if equivalent[first, k]), k)
+        grouped.setdefault(first, []).append(k)
+    return [tuple(group) for group in grouped.values()]
+
+
+def _equivalent(matrix: "LeakageMatrix") -> Booleans:
+    """Return a symmetric matrix: which attributes determine each other in nearly all records.
+
+    Goodman and Kruskal's lambda [1954]: wrong guesses of one attribute from the most frequent value
+    given the other, over wrong guesses from its own most frequent value.
+    """
+    pairs = matrix.pairs
+    errors = np.array([pairs.records - marginal.max(initial=0) for marginal in pairs.marginals])
+    determined = np.eye(len(pairs.domain), dtype=np.bool_)
+    for first, second, tables in pairs.tables_by_shape():
+        for guessed, given, axis in ((first, second, 1), (second, first, 2)):
+            remaining = pairs.records - tables.max(axis=axis).sum(axis=1)
+            small = remaining <= MAX_ERROR_RATIO * errors[guessed]
+            determined[guessed, given] = small & (errors[guessed] > 0)
+    return determined & determined.T
+
+
+def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
+    """Return the strongest leaks between groups of equivalent attributes, largest `rank` first.
+
+    Leaks whose lower limit is 0 are left out.
+
+    Parameters
+    ----------
+    matrix
+        The leakages; a matrix of robust bounds has no lower limits, and gives an empty list.
+    count
+        Maximum number of leaks.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> first = find_leaks(sp.leakage_matrix("adult", 1.0, mechanism="grr"), 1)[0]
+    >>> first.source, first.target
+    ('marital-status', 'relationship')
+    """
+    _checks.integer(count, "count", 0)
+    if matrix.radius:
+        return []
+    limits, names = matrix.interval(), matrix.domain.names
+    group_of = {k: group for group in groups(matrix) for k in group}
+    order = np.lexsort((-limits.values.ravel(), -limits.lower.ravel()))
+    heap, leaks = list[tuple[float, int, Leak]](), list[Leak]()
+    seen = set[tuple[tuple[int, ...], ...]]()
+    for index in order.tolist():
+        target, source = divmod(index, len(matrix.domain))
+        ends = group_of[target], group_of[source]
+        # A rank is at most its lower limit, so no later leak precedes these.
+        while heap and len(leaks) < count and -heap[0][0] >= limits.lower[target, source]:
+            leaks.append(heapq.heappop(heap)[2])
+        if len(leaks) == count or limits.lower[target, source] <= 0:
+            break
+        if ends[0] != ends[1] and ends not in seen:
+            seen.add(ends)
+            among = matrix.leak_among(target, source, support(matrix))
+            targets, sources = (tuple(names[k] for k in group) for group in ends)
+            leak = replace(
+                limits[target, source],
+                witness=among.witness,
+                supported=among.value,
+                targets=targets,
+                sources=sources,
+            )
+            heapq.heappush(heap, (-leak.rank, len(seen), leak))
+    return leaks + [heapq.heappop(heap)[2] for _ in range(min(len(heap), count - len(leaks)))]
+
+
+def same_attributes(matrix: "LeakageMatrix") -> list[tuple[str, ...]]:
+    """Return the names of each group of at least two equivalent attributes."""
+    names = matrix.domain.names
+    return [tuple(names[k] for k in group) for group in groups(matrix) if len(group) > 1]

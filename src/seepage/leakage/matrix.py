@@ -15,18 +15,10 @@ from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
-from seepage.leakage.leaks import Leakage
+from seepage.leakage.leaks import Leak, Leakage
 from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits, ranked_pairs
 from seepage.leakage.release import PUBLIC, VIEWS, Release, View, by_kind, releases
-
-
-class Leak(NamedTuple):
-    """One entry of a leakage matrix, its names in the order of `matrix[target, source]`."""
-
-    target: str
-    source: str
-    leakage: float
 
 
 class LeakageMatrix(Result):
@@ -170,8 +162,8 @@ class LeakageMatrix(Result):
         --------
         >>> import seepage as sp
         >>> limits = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
-        >>> limits.strongest(1)[0][:2]
-        ('education', 'education-num')
+        >>> limits.strongest(1)[0].target
+        'education'
         """
         level = _checks.inner_probability(confidence, "confidence")
         if level not in self._limits:

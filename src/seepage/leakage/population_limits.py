@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from seepage._numerics import Floats
 from seepage._results import Result, json_ready, short_list
 from seepage.data.domain import Domain, target_and_source
 from seepage.errors import InputError
+from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import by_kind
 from seepage.leakage.set_limits import (
@@ -34,16 +35,6 @@ from seepage.leakage.set_limits import (
 
 if TYPE_CHECKING:
     from seepage.leakage.matrix import LeakageMatrix
-
-
-class LimitedLeak(NamedTuple):
-    """One entry of a leakage matrix with its confidence limits, in nats."""
-
-    target: str
-    source: str
-    lower: float
-    leakage: float
-    upper: float
 
 
 @dataclass(frozen=True)
@@ -126,10 +117,10 @@ class LeakageLimits(Result):
         """The leakages of the table itself, without smoothing."""
         return _table(self.matrix).values
 
-    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> LimitedLeak:
+    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leak:
         return self._leak(*target_and_source(self.domain, pair, "limits"))
 
-    def strongest(self, count: int = 10) -> list[LimitedLeak]:
+    def strongest(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower limits, largest first."""
         _checks.integer(count, "count", 0)
         return [self._leak(*pair) for pair in ranked_pairs(self.lower, self.values)[:count]]
@@ -146,10 +137,10 @@ class LeakageLimits(Result):
         )
         return limits
 
-    def _leak(self, target: int, source: int) -> LimitedLeak:
-        parts = (part[target, source] for part in (self.lower, self.values, self.upper))
-        names = self.domain.names
-        return LimitedLeak(names[target], names[source], *map(float, parts))
+    def _leak(self, target: int, source: int) -> Leak:
+        parts = (part[target, source] for part in (self.values, self.lower, self.upper))
+        (value, *interval), names = map(float, parts), self.domain.names
+        return Leak(names[target], names[source], value, (interval[0], interval[1]))
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}, {self.matrix.pairs.records:,} records"

@@ -21,9 +21,9 @@ from seepage.charts.results import totals_chart
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
+from seepage.leakage.leaks import same_attributes, support
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import releases
-from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import GUARANTEES, KINDS, JointWitness
 from seepage.verdict import STATES, Judgement, Verdict, lower_text, upper_text
 
