@@ -10,11 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from scipy.stats import chi2, chisquare
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
 from seepage.collection.form_assignment import (
+    KeyedRandomness,
     checked_key,
     derived_forms,
     drawn_forms,
@@ -276,6 +277,66 @@ def test_keys_are_kept_in_files_for_their_owner(tmp_path):
             checked_key(wrong)
 
 
+# Noise -------------------------------------------------------------------------------------------
+
+
+def with_identifiers(rows):
+    return people(rows).append_column("id", pa.array([f"p{n:05}" for n in range(rows)]))
+
+
+def keyed(data, plan=PLAN, key=KEY):
+    return plan.perturb(data, identifier="id", key=key)
+
+
+def test_a_second_run_gives_the_same_reports():
+    """So that nobody can average the noise of a person out."""
+    data = with_identifiers(400)
+    found = keyed(data)
+    assert found.equals(keyed(data))
+    order = np.random.default_rng(1).permutation(400)
+    assert found.take(order).equals(keyed(data.take(order)))
+    assert keyed(data, key=bytes(32))["1:sex"] != found["1:sex"]
+
+
+def test_another_answer_has_noise_of_its_own():
+    """With the noise of the first answer, two reports would tell both answers."""
+    plan, rows = forms_plan(PAIRS, [product(sex=1.0, ill=1.0)]), 4000
+    data = with_identifiers(rows)
+    other = data.set_column(
+        0, "sex", pa.array(["F" if s == "M" else "M" for s in data["sex"].to_pylist()])
+    )
+    one, two = keyed(data, plan), keyed(other, plan)
+    assert one["ill"].equals(two["ill"])  # the other answer is as before
+    same = np.mean(np.asarray(one["sex"]) == np.asarray(two["sex"]))
+    kept = np.e / (1 + np.e)
+    assert abs(same - 2 * kept * (1 - kept)) < 4.5 * np.sqrt(0.25 / rows)
+
+
+@pytest.mark.parametrize("name", ["grr", "ss", "oue", "olh", "she"])
+def test_derived_noise_has_the_distribution_of_the_mechanism(name):
+    plan, rows = forms_plan(PAIRS, [product(job=(name, 1.0))]), 3000
+    data = with_identifiers(rows)
+    found = plan.estimate(keyed(data, plan))["job"]
+    jobs = data["job"].to_pylist()
+    truth = [jobs.count(value) / rows for value in DOMAIN["job"].values]
+    assert np.all(np.abs(found.frequencies - truth) < 4.5 * found.conditional_errors)
+    scores = (found.frequencies - truth) / found.conditional_errors
+    assert chi2(len(scores)).sf((scores**2).sum()) > 1e-4
+
+
+def test_bytes_are_those_of_the_specification():
+    message = b"seepage noise\0" + f"{PLAN.collection} 0 1 2 ann".encode() + b"\0"
+    blocks = [hmac.digest(KEY, message + bytes(7) + bytes([j]), "sha256") for j in range(3)]
+    derived = KeyedRandomness(KEY, f"{PLAN.collection} 0 1 2 ann".encode())
+    parts = [derived.bytes(count).tobytes() for count in (5, 0, 40, 51)]
+    assert b"".join(parts) == b"".join(blocks)
+
+
+def test_a_seed_beside_identifiers_raises():
+    with pytest.raises(InputError, match="seed has no effect: the noise is derived"):
+        PLAN.perturb(with_identifiers(3), identifier="id", key=KEY, seed=1)
+
+
 # The command -------------------------------------------------------------------------------------
 
 
@@ -293,7 +354,7 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     assert "key" not in done[1].stderr
     one, two = map(pq.read_table, outputs)
     assert forms_of(one).tolist() == forms_of(two).tolist()
-    assert not one.equals(two)
+    assert one.equals(two)
     derived = derived_forms(PLAN, map(str, range(200)), checked_key(tmp_path / "key")) + 1
     assert forms_of(one).tolist() == derived.tolist()
     taken = data.append_column("asked", pa.array(derived))

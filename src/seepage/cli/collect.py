@@ -61,13 +61,13 @@ PLAN = click.option(
 @click.option(
     "--identifier",
     metavar="COLUMN",
-    help="Column of stable identifiers: a person who is asked again gets the same form.",
+    help="Column of stable identifiers: a person who is asked again sends the same report.",
 )
 @click.option(
     "--key-file",
     "key",
     type=click.Path(dir_okay=False),
-    help="File of the secret key that derives forms from --identifier; written if it is missing.",
+    help="File of the secret key that derives reports from --identifier; written if missing.",
 )
 @RENAME
 @MISSING_MARKER
@@ -77,8 +77,9 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 
     Randomness comes from the operating system: the noise, and who is given which form of the plan.
-    With --identifier the form is derived from a person's identifier, so that nobody answers two
-    forms when asked again: keep the key file, and keep it secret.
+    With --identifier form and noise are derived from a person's identifier, so that who is asked
+    again sends the same report for the same answers: keep the key file for that, and keep it
+    secret: with it, answers can be found from reports.
 
     A record with a value outside the plan's domain raises an error with its row and column, unless
     --other names a value for it.  OUTPUT appears when all is written, and not at all otherwise.

@@ -17,7 +17,7 @@ from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Codes, Integers
 from seepage._results import Progress
-from seepage.collection.form_assignment import FormColumn, drawn_forms, form_column
+from seepage.collection.form_assignment import FormColumn, KeyedNoise, drawn_forms, form_column
 from seepage.collection.report_source import (
     FORM,
     report_columns,
@@ -105,6 +105,12 @@ def _reports(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of each batch of records."""
     assigned = form_column(plan, form, identifier, key)
+    if identifier is not None and seed is not None:
+        raise InputError(
+            "seed has no effect: the noise is derived from identifiers (",
+            Setting("identifier"),
+            ")",
+        )
     source = randomness(seed, "seed")
     schema = reports_schema(plan)
     scan = open_records(data, plan.collected, other, assigned, **table_options)
@@ -112,10 +118,10 @@ def _reports(
         for batch in scan.batches(progress):
             answers = dict(zip(plan.collected.names, batch.codes, strict=True))
             if assigned is not None:
-                forms = assigned.forms(plan, scan.beside, batch)
+                forms, noise = assigned.read(plan, scan.beside, batch)
             else:
-                forms = drawn_forms(plan, len(batch.codes[0]), source)
-            arrays = perturbed_columns(plan, answers, forms, source)
+                forms, noise = drawn_forms(plan, len(batch.codes[0]), source), None
+            arrays = perturbed_columns(plan, answers, forms, noise or source)
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     except DomainError as error:
         if other is not None:
@@ -125,7 +131,7 @@ def _reports(
 
 
 def perturbed_columns(
-    plan: Plan, answers: Mapping[str, Codes], forms: Integers, source: Randomness
+    plan: Plan, answers: Mapping[str, Codes], forms: Integers, source: Randomness | KeyedNoise
 ) -> list[pa.Array]:
     """Return the reports of some people as Arrow columns, in the order of `reports_schema`.
 
@@ -138,13 +144,16 @@ def perturbed_columns(
     forms
         The index of each person's form.
     source
-        The source of randomness.
+        The source of randomness, or the noise derived from identifiers.
     """
 
     def perturbed(index: int, name: str, rows: Any) -> pa.Array:
-        form = plan.forms[index]
+        form, mechanisms = plan.forms[index], plan.form_mechanisms[index]
         codes = answers[name][rows] if form.is_product else _cells(plan, form, answers, rows)
-        return plan.form_mechanisms[index][name].perturb(codes, rng=source).array()
+        if isinstance(source, Randomness):
+            return mechanisms[name].perturb(codes, rng=source).array()
+        report = f"{index} {list(mechanisms).index(name)}"
+        return source.draw(mechanisms[name], codes, np.arange(len(forms))[rows], report)
 
     return spread_reports(plan, forms, perturbed)
 

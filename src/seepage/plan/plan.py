@@ -298,8 +298,9 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
             A column of `data` with the number of each person's form, assigned earlier.  By
             default it is drawn like the noise.
         identifier, key
-            A column of stable identifiers from which forms are derived, so that a person who is
-            asked again gets the same form; and the secret key, bytes or the path of its file
+            A column of stable identifiers from which forms and noise are derived, so that a
+            person who is asked again gets the same form, and sends the same report for the same
+            answers; and the secret key, bytes or the path of its file
             (see `seepage.collection.form_assignment`).
         table_options
             Table options of `count_pairs`, except those that the plan fixes: `domain`, `bins`,
