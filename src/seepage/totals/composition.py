@@ -98,8 +98,8 @@ def merged_totals(
     view
         What the adversary keeps.
     confidence
-        None for the table's own distribution.  Else the totals are upper limits for the population
-        of which the records are a random sample, valid at once with this probability.
+        None for the table's own distribution.  Else the totals are upper confidence limits for the
+        population of which the records are a random sample, valid at once.
     progress
         Called with the number of targets done and of all targets.
 
@@ -163,7 +163,7 @@ def _joint_counts(
 
 
 def _population_limit(data: Records, target: int, budget: float, confidence: float) -> float:
-    """Return the upper limit, for the population, of the bound for all others as one source."""
+    """Return the upper confidence limit of the bound for all others as one source."""
     sizes = data.domain.sizes
     cells = math.prod(size for k, size in enumerate(sizes) if k != target)
     if sizes[target] == 1 or cells == 1 or budget == 0:

@@ -70,10 +70,10 @@ class Experience(Result):
         The number of values of each attribute that are compared, and that are too rare.
     shares, permuted_shares
         The share of people whose loss exceeds 1.1 times the promised epsilon (estimate, lower and
-        upper limit), and the same on independently permuted columns.
+        upper confidence limit), and the same on independently permuted columns.
     quantiles, permuted_quantiles
         Quantiles of the loss over people: attributes by `QUANTILE_LEVELS` by (estimate, lower and
-        upper limit), and attributes by levels on permuted columns.
+        upper confidence limit), and attributes by levels on permuted columns.
     before, own, together
         Probability that the Bayes guess is right: without any report (the most frequent value),
         with the attribute's own report alone, with all reports.

@@ -1,9 +1,9 @@
-"""Upper limits of `exact` totals for the population from which the records were drawn.
+"""Upper confidence limits of `exact` totals, for the population the records were drawn from.
 
 A report y of several answers has the likelihood E[w_y(z) given x] under the target value x, up to
 a factor: the mean of a weight over the answers z of the people with x, which has an upper and a
-lower limit, each wrong with probability at most e^-c (`seepage.leakage.deviations`).  Where all
-hold
+lower confidence limit, each wrong with probability at most e^-c (`seepage.leakage.deviations`).
+Where all hold
 
     T <= ln max over y, x != x' of upper_x(y) / lower_x'(y)   [theory-population].
 
@@ -86,7 +86,7 @@ def exact_population_totals(
     confidence: float,
     progress: Progress | None = None,
 ) -> Floats:
-    """Return upper limits of the exact totals of all attributes, valid at once with `confidence`.
+    """Return upper confidence limits of the exact totals of all attributes, valid at once.
 
     c = ln(N / beta), beta = 1 - confidence, N = 2 sum over targets of values times report tuples of
     the sources (union bound).  The target's own report is independent of the others' given the
@@ -278,7 +278,7 @@ def form_total_limits(
     iterations: int = NEWTON_ITERATIONS,
     public: bool = False,
 ) -> Floats:
-    """Return upper limits, for the population, of all totals from a form of GRR reports.
+    """Return upper confidence limits of all totals from a form of GRR reports.
 
     Parameters
     ----------

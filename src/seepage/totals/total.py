@@ -134,10 +134,10 @@ def total_leakage(
     progress
         Called with the amount of work done and the total amount.
     scope
-        `"table"`: totals of the table's own joint distribution.  `"population"`: upper limits for
-        the population from which its records were drawn at random, one per person, valid at once
-        with probability `confidence` [theory-population]; for `"exact"`, `"merged"` and `"worst"`,
-        samples included.
+        `"table"`: totals of the table's own joint distribution.  `"population"`: upper
+        confidence limits for the population from which its records were drawn at random, one per
+        person, valid at once with probability `confidence` [theory-population]; for `"exact"`,
+        `"merged"` and `"worst"`, samples included.
     table_options
         Table options of `count_pairs`, such as `columns` and `bins`.
 
