@@ -29,15 +29,6 @@ MAX_RADIUS = 50.0
 """Radius in nats (relative entropy) beyond which the limits of a row are trivial."""
 
 
-def check_pure(matrix: LeakageMatrix) -> None:
-    """Raise a GuaranteeError if a mechanism is known only by (epsilon, delta) with delta > 0."""
-    if any(release.mechanism is None and release.delta > 0 for release in matrix.releases):
-        raise GuaranteeError(
-            "exact totals need delta 0 or the mechanism's name: (epsilon, delta) alone bounds "
-            "no likelihood ratio; use 'merged'"
-        )
-
-
 def worst_totals(released: Sequence[Release], view: View) -> tuple[Floats, Floats]:
     """Return the sum of the direct leakages (DPL) of all attributes, the same for every target.
 
