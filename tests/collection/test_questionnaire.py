@@ -424,3 +424,41 @@ def test_a_mechanism_that_no_client_can_draw_is_rejected(tmp_path):
 def test_an_endpoint_cannot_widen_the_policy(address):
     with pytest.raises(InputError, match="endpoint must be an address"):
         checked_endpoint(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://[::1]/",
+        "https://[2001:db8::1]/r",
+        "https://example.org:99999/r",
+        "https://example.org:0/r",
+        "https://example.org:/r",
+        "https://example.org:x/r",
+        "https://example.org/a/../r",
+        "https://example.org/./r",
+        "https://example.org/r/..",
+        "https://example.org/a/%2E./r?x=1",
+        "https://example.org/a/..?x=1",
+        "https://exa_mple.org/r",
+        "https://example..org/r",
+        "https://example.org/{id}",
+    ],
+)
+def test_an_endpoint_that_can_never_send_is_rejected(address):
+    with pytest.raises(InputError, match="endpoint must be an address"):
+        checked_endpoint(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org",
+        "https://example.org:65535/a/.../b..c/r.x?key=a/../b&other=%20",
+        "http://localhost:8000/reports",
+        "http://127.0.0.1/r/",
+        "HTTPS://Example.org/r",
+    ],
+)
+def test_other_endpoints_are_taken_as_they_are(address):
+    assert checked_endpoint(address) == address
