@@ -27,9 +27,9 @@ from seepage.collection.perturb import perturb_file
 from seepage.collection.report_source import open_reports
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.records import Records
+from seepage.designs.form import cumulative
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import randomness
-from seepage.plan.form import cumulative
 
 PAIRS = counts()
 PLAN = three_forms(PAIRS)

@@ -19,7 +19,7 @@ from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import MatrixMechanism
-from seepage.plan import FormDraft, MatrixChannel, plan_of_forms
+from seepage.plan import Form, MatrixChannel, plan_of_forms
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
 CODEBOOK = """attribute,value,label
@@ -146,7 +146,7 @@ def test_long_lists_and_answers_that_are_reported_together(site, person):
     pairs = PairCounts(domain, [[1] * 20, [10, 10]], [1, 0] * 10 + [0, 1] * 10)
     weights = np.ones((40, 40)) + 2 * np.eye(40)
     channel = MatrixChannel.of(["town", "sex"], MatrixMechanism(weights / 42))
-    form = FormDraft(1.0, channel, "worst", [channel.record] * 2)
+    form = Form.of(channel, "worst", [channel.record] * 2)
     page = person.open(publish(site, plan_of_forms(pairs, [form], limit=2.0)))
     page.get_by_label("town").select_option("town 7")
     page.get_by_label("M").check()

@@ -19,9 +19,9 @@ from seepage._pages import render_page
 from seepage.collection.reference_client import WORD, draw_form, form_bytes, perturb_record
 from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
+from seepage.designs.form import Form
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import Randomness
-from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import factor
 from seepage.plan.wire import Wire
