@@ -27,9 +27,9 @@ from seepage.collection.report_source import (
 from seepage.data.datasets import dataset
 from seepage.data.domain import Domain
 from seepage.data.inputs import is_dataset_name
-from seepage.data.table import TableOptions, TableScan
 from seepage.data.table.column import Column
-from seepage.data.table.options import ALL_OTHERS
+from seepage.data.table.options import ALL_OTHERS, TableOptions
+from seepage.data.table.scan import TableScan
 from seepage.data.table.sources import find_files, open_source
 from seepage.designs.form import Form
 from seepage.errors import DomainError, InputError, Setting, TableError, Text
