@@ -34,7 +34,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from seepage._numerics import UNIT, Floats, Integers
-from seepage.leakage.deviations import proportion_limits
+from seepage.leakage.deviations import proportion_interval
 from seepage.study.simulation import Collection
 
 MANY_REPORTS = 1e5
@@ -119,7 +119,7 @@ def sampling_distances(table: Integers, channel: Floats, level: float) -> tuple[
     own = (table @ channel) / totals
     scaled = np.divide(own - low, width, out=np.zeros_like(own), where=width > 0)
     hits = totals * np.clip(scaled, 0.0, 1.0)
-    lower, upper = proportion_limits(hits, totals - hits, level)
+    lower, upper = proportion_interval(hits, totals - hits, level)
     positive = own > 0
     log_own = np.log(np.where(positive, own, 1.0))
     with np.errstate(divide="ignore"):

@@ -12,7 +12,7 @@ from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.forms.population_certifier import PopulationCertifier
 from seepage.designs.forms.population_forms import PopulationForms
 from seepage.errors import InputError
-from seepage.leakage.deviations import kl_inf_limits, mixture_radius
+from seepage.leakage.deviations import kl_inf_interval, mixture_radius
 
 SIZES = (2, 3, 2, 2)
 CELLS = np.array(list(itertools.product(*map(range, SIZES))))
@@ -91,7 +91,7 @@ def stratified(weights, form, budgets, known, public, c=None):
                     continue
                 least = np.zeros_like(least) if public else least
                 radius = mixture_radius(number, c)
-                limits = kl_inf_limits(kernel, shares, radius, least, most, 12)
+                limits = kl_inf_interval(kernel, shares, radius, least, most, 12)
                 upper.append(limits.upper)
                 lower.append(limits.lower)
             for x, other in itertools.permutations(range(SIZES[k]), 2):
