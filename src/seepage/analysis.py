@@ -55,7 +55,7 @@ class Analysis(Result):
     experienced
         Realised privacy loss of drawn people, see `experienced_loss`; None if none were drawn.
     version
-        The version of seepage that computed it; None if a saved analysis does not say.
+        The version of seepage that computed it.
     """
 
     matrix: LeakageMatrix
@@ -64,7 +64,7 @@ class Analysis(Result):
     command: str = ""
     limit: Limit = None
     experienced: Experience | None = None
-    version: str | None = __version__
+    version: str = __version__
 
     @property
     def limits(self) -> list[float | None]:

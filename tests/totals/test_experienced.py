@@ -20,7 +20,6 @@ from seepage.totals.experienced import (
     experience_of,
     experienced_loss,
     permute_columns,
-    read_experience,
     realised_losses,
     share_limits,
 )
@@ -173,14 +172,6 @@ def test_limits_of_shares_are_those_of_clopper_and_pearson():
         assert share_limits(np.array([hits]), 100, 0.01)[0] == pytest.approx(
             [hits / 100, low, high]
         )
-
-
-def test_everything_is_saved_and_read_again():
-    found = experienced_loss(SMALL, [1.0, 2.0, 0.5], mechanism="oue", people=30, rare=5)
-    again = read_experience(found.to_dict())
-    assert again.to_dict() == found.to_dict()
-    assert again.to_csv() == found.to_csv()
-    assert again.quantiles.shape == (3, 3, 3)
 
 
 def test_the_same_seed_gives_the_same_numbers():

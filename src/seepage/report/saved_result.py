@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
+from seepage._numerics import Floats
 from seepage.analysis import Analysis, checked_limits
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
@@ -19,95 +20,83 @@ from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
 from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsComparison
-from seepage.totals.experienced import read_experience
+from seepage.totals.experienced import Experience
 from seepage.totals.guarantees import Kind
 
 HINT = "an analysis is written as JSON"
 
 AtLeast0: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Nats: TypeAlias = AtLeast0 | Literal["inf"]
 LogRatio: TypeAlias = float | Literal["inf", "-inf"]
-Names: TypeAlias = list[str]
-Limited: TypeAlias = tuple[Share, Share, Share]
-LimitedNats: TypeAlias = tuple[Nats, Nats, Nats]
+
+SHAPES = {
+    "shares": (3,),
+    "quantiles": (3, 3),
+    "permuted_quantiles": (3,),
+    "own": (3,),
+    "together": (3,),
+}
+"""Shape of the entries of each attribute in the arrays of an `Experience`; () for the others."""
 
 
 class _SavedAttribute(msgspec.Struct):
     name: str
-    values: Names
+    values: list[str]
     edges: list[LogRatio]
 
 
-class _SavedWitness(msgspec.Struct):
-    target: str
-    likelier: str
-    other: str
-    reports: dict[str, Names]
-    value: LogRatio
-    held_out: LogRatio | None = None
-    own: LogRatio | None = None
-
-
 class _SavedTotal(msgspec.Struct):
+    """A `TotalLeakage` without what it shares with the analysis."""
+
     kind: Kind
-    totals: list[Nats]
+    totals: Floats
     deltas: list[Share]
-    confidence: Share | None = None
-    evidence: list[_SavedWitness | None] | None = None
-    notes: Names | None = None
-    scope: Literal["table", "population"] | None = None
-
-
-class _SavedExperience(msgspec.Struct):
-    attributes: Names
-    epsilons: list[Nats]
-    mechanisms: list[str | None]
-    view: View
-    people: Annotated[int, msgspec.Meta(ge=1)]
-    confidence: Share
-    rare: Annotated[int, msgspec.Meta(ge=1)]
-    compared: list[int]
-    left_out: list[int]
-    shares: list[Limited]
-    permuted_shares: list[Share]
-    quantiles: list[tuple[LimitedNats, LimitedNats, LimitedNats]]
-    permuted_quantiles: list[tuple[Nats, Nats, Nats]]
-    before: list[Share]
-    own: list[Limited]
-    together: list[Limited]
-    notes: Names | None = None
+    confidence: Share | None
+    evidence: list[dict[str, Any] | None]
+    notes: tuple[str, ...]
+    scope: Literal["table", "population"]
 
 
 class _SavedSmoothing(msgspec.Struct, forbid_unknown_fields=True):
-    min_count: AtLeast0 = 0.0
-    prior: AtLeast0 = 0.0
+    min_count: AtLeast0
+    prior: AtLeast0
 
 
-class _SavedResult(msgspec.Struct):
-    """The fields of `Analysis.to_dict` that are read; version 0.1 lacks some with defaults."""
+class _SavedAnalysis(msgspec.Struct):
+    """The fields of `Analysis.to_dict` from which an analysis is read."""
 
-    attributes: Names
-    epsilon: AtLeast0 | list[AtLeast0]
+    seepage: str
+    name: str
+    command: str
+    records: int
+    population: int | None
+    digest: str
+    attributes: list[str]
+    epsilon: AtLeast0 | list[AtLeast0 | Literal["inf"]]
+    delta: Share | list[Share]
     mechanism: str | list[str | None] | None
     view: View
-    cpl: list[list[Nats]]
+    smoothing: _SavedSmoothing
+    radius: Share
+    cpl: Floats
     totals: dict[str, _SavedTotal]
+    unavailable: dict[str, str]
+    refuted: dict[str, tuple[str, ...]]
+    experienced: Experience | None
+    limit: AtLeast0 | list[AtLeast0 | None] | None
     domain: list[_SavedAttribute]
     counts: str
-    digest: str
-    seepage: str | None = None
-    name: str | None = None
-    command: str | None = None
-    records: int | None = None
-    population: int | None = None
-    delta: Share | list[Share] | None = None
-    smoothing: _SavedSmoothing | None = None
-    radius: Share | None = None
-    unavailable: dict[str, str] | None = None
-    refuted: dict[str, Names] | None = None
-    limit: AtLeast0 | list[AtLeast0 | None] | None = None
-    experienced: _SavedExperience | None = None
+
+
+def _array(kind: Any, value: Any) -> Floats:
+    """Return the numbers of nested lists, in which infinity is "inf"; msgspec adds the place."""
+    try:
+        numbers = np.array(value, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError("Expected lists of numbers, all of one length") from None
+    if not (numbers >= 0).all():
+        raise ValueError("Expected numbers >= 0")
+    return numbers
 
 
 def read_analysis(path: str | os.PathLike[str]) -> Analysis:
@@ -120,7 +109,9 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     """
     file = str(_checks.path(path))
     try:
-        saved = msgspec.convert(msgspec.json.decode(Path(file).read_bytes()), _SavedResult)
+        saved = msgspec.convert(
+            msgspec.json.decode(Path(file).read_bytes()), _SavedAnalysis, dec_hook=_array
+        )
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None
     except msgspec.ValidationError as error:
@@ -130,73 +121,69 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     inconsistency = _inconsistency(saved)
     if inconsistency:
         raise InputError(f"{file} was edited: {inconsistency}")
+    epsilons = saved.epsilon
+    if isinstance(epsilons, list):
+        epsilons = [0.0 if epsilon == "inf" else epsilon for epsilon in epsilons]
     matrix = leakage_matrix(
         _pairs(saved),
-        saved.epsilon,
+        epsilons,
         mechanism=saved.mechanism,
         view=saved.view,
-        delta=saved.delta or 0.0,
-        radius=saved.radius or 0.0,
-        **msgspec.structs.asdict(saved.smoothing or _SavedSmoothing()),
+        delta=saved.delta,
+        radius=saved.radius,
+        **msgspec.structs.asdict(saved.smoothing),
     )
-    cpl = [[float(value) for value in row] for row in saved.cpl]
-    if not np.allclose(matrix.values, cpl, rtol=1e-9, atol=1e-12):
+    if not np.allclose(matrix.values, saved.cpl, rtol=1e-9, atol=1e-12):
         raise InputError(f"{file}: the leakages are not those of the saved counts and mechanisms")
-    experienced = None
-    if saved.experienced is not None:
-        experienced = read_experience(msgspec.structs.asdict(saved.experienced))
+    totals = tuple(_total(name, total, matrix) for name, total in saved.totals.items())
     return Analysis(
         matrix,
-        TotalsComparison(
-            tuple(_total(name, total, matrix) for name, total in saved.totals.items()),
-            saved.unavailable or {},
-            {name: tuple(names) for name, names in (saved.refuted or {}).items()},
-        ),
-        saved.name or "",
-        saved.command or "",
+        TotalsComparison(totals, saved.unavailable, saved.refuted),
+        saved.name,
+        saved.command,
         checked_limits(saved.limit, matrix),
-        experienced,
+        saved.experienced,
         saved.seepage,
     )
 
 
-def _inconsistency(saved: _SavedResult) -> str:
+def _inconsistency(saved: _SavedAnalysis) -> str:
     """Return the first field that does not fit the domain of a result, as text; "" if all do."""
     names = [attribute.name for attribute in saved.domain]
     count = len(names)
-    lists: dict[str, Sequence[Any] | None] = {
+    lists: dict[str, Sequence[Any] | Floats] = {
         "attributes": saved.attributes,
-        "cpl": saved.cpl,
-        **{f"row {number} of cpl": row for number, row in enumerate(saved.cpl)},
         **{
             key: values
             for key in ("epsilon", "mechanism", "delta", "limit")
             if isinstance(values := getattr(saved, key), list)
         },
     }
-    if saved.experienced is not None:
-        for key, values in msgspec.structs.asdict(saved.experienced).items():
-            if isinstance(values, list) and key != "notes":
-                lists[f"{key} of experienced"] = values
     for name, total in saved.totals.items():
         lists |= {f"totals of {name}": total.totals, f"deltas of {name}": total.deltas}
         lists |= {f"evidence of {name}": total.evidence} if total.evidence else {}
+    shapes: dict[str, tuple[Floats, tuple[int, ...]]] = {"cpl": (saved.cpl, (count, count))}
+    for key, value in vars(saved.experienced).items() if saved.experienced else ():
+        if isinstance(value, np.ndarray):
+            shapes[f"{key} of experienced"] = value, (count, *SHAPES.get(key, ()))
+        elif isinstance(value, Sequence) and not isinstance(value, str) and key != "notes":
+            lists[f"{key} of experienced"] = value
     for key, entries in lists.items():
-        if entries is not None and len(entries) != count:
-            return f"{key} has {len(entries)} entries, the domain {count} attributes"
+        if np.shape(entries)[:1] != (count,):
+            return f"{key} has {np.size(entries)} entries, the domain {count} attributes"
+    for key, (array, shape) in shapes.items():
+        if array.shape != shape:
+            return f"{key} has the shape {array.shape}, not {shape}"
     if saved.attributes != names:
         return "attributes are not those of the domain"
-    guarantees = {*saved.totals, *(saved.unavailable or ()), *(saved.refuted or ())}
-    if unknown := guarantees - set(GUARANTEES):
+    if unknown := {*saved.totals, *saved.unavailable, *saved.refuted} - set(GUARANTEES):
         return f"there is no guarantee {min(unknown)!r}"
-    witnesses = [w for total in saved.totals.values() for w in total.evidence or () if w]
-    named = {name for witness in witnesses for name in (witness.target, *witness.reports)}
-    if unknown := named.union(*(saved.refuted or {}).values()) - set(names):
+    if unknown := {name for refuted in saved.refuted.values() for name in refuted} - set(names):
         return f"there is no attribute {min(unknown)!r}"
     return ""
 
 
-def _pairs(saved: _SavedResult) -> PairCounts:
+def _pairs(saved: _SavedAnalysis) -> PairCounts:
     """Return the pair counts of a saved result, decoded and checked against its digest."""
     domain = Domain.from_dicts(msgspec.to_builtins(saved.domain))
     ends = np.cumsum(domain.sizes)
@@ -212,31 +199,38 @@ def _pairs(saved: _SavedResult) -> PairCounts:
     numbers = np.frombuffer(content, dtype="<i8")
     marginals, counts = np.split(numbers[: ends[-1]], ends[:-1]), numbers[ends[-1] :]
     pairs = PairCounts(domain, marginals, counts, population=saved.population)
-    if pairs.digest != saved.digest or saved.records not in (None, pairs.records):
+    if pairs.digest != saved.digest or saved.records != pairs.records:
         raise InputError("the result was edited: its counts do not match its digest")
     return pairs
 
 
 def _total(name: str, saved: _SavedTotal, matrix: LeakageMatrix) -> TotalLeakage:
+    evidence = tuple(None if part is None else _witness(part, matrix) for part in saved.evidence)
+    deltas = np.array(saved.deltas, dtype=np.float64)
     return TotalLeakage(
         name,
         saved.kind,
-        np.array([float(total) for total in saved.totals]),
-        np.array(saved.deltas, dtype=np.float64),
+        saved.totals,
+        deltas,
         matrix,
         saved.confidence,
-        tuple(None if part is None else _witness(part) for part in saved.evidence or ()),
-        tuple(saved.notes or ()),
-        saved.scope or "table",
+        evidence,
+        saved.notes,
+        saved.scope,
     )
 
 
-def _witness(saved: _SavedWitness) -> JointWitness:
-    value, held_out, own = (
-        None if number is None else float(number)
-        for number in (saved.value, saved.held_out, saved.own)
-    )
-    assert value is not None
-    reports = {name: tuple(likely) for name, likely in saved.reports.items()}
-    names = saved.target, saved.likelier, saved.other
-    return JointWitness(*names, reports, value, held_out, own)
+def _witness(saved: dict[str, Any], matrix: LeakageMatrix) -> JointWitness:
+    """Return a joint witness, whose infinite numbers are saved as text."""
+    infinite = {
+        key: float(saved[key])
+        for key in ("value", "held_out", "own")
+        if saved.get(key) in ("inf", "-inf")
+    }
+    try:
+        witness = msgspec.convert(saved | infinite, JointWitness)
+    except msgspec.ValidationError as error:
+        raise InputError(f"a witness of the result cannot be read: {error}") from None
+    for name in (witness.target, *witness.reports):
+        matrix.domain.index(name)
+    return witness

@@ -10,7 +10,7 @@ number of values even for independent attributes, so the same is computed on ind
 columns (a permutation null).  It describes the drawn people and is no guarantee.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
@@ -172,18 +172,6 @@ class Experience(Result):
 def _limit_columns(name: str, estimates: Floats) -> dict[str, Floats]:
     names = (name, f"{name}_low", f"{name}_high")
     return dict(zip(names, estimates.T, strict=True))
-
-
-def read_experience(saved: Mapping[str, Any]) -> Experience:
-    """Return an `Experience` from the JSON object of its `to_dict`."""
-    content: dict[str, Any] = {}
-    for field in fields(Experience):
-        value = saved.get(field.name)
-        if field.type == Floats:
-            content[field.name] = np.array(value, dtype=object).astype(np.float64)
-        elif value is not None:
-            content[field.name] = tuple(value) if isinstance(value, list) else value
-    return Experience(**content)
 
 
 def experienced_loss(
