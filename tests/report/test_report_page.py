@@ -65,7 +65,7 @@ def test_the_command_writes_the_page(small, tmp_path):
 )
 def test_other_files_than_results_are_rejected(tmp_path, content, message):
     (tmp_path / "odd.json").write_bytes(content)
-    with pytest.raises(InputError, match=rf"{message}.*; write it with `Analysis\.save`"):
+    with pytest.raises(InputError, match=rf"{message}.*; `Analysis\.save` and .* write one"):
         sp.Analysis.load(tmp_path / "odd.json")
 
 
