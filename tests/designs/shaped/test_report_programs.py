@@ -6,7 +6,6 @@ from scipy.optimize import linprog
 from threadpoolctl import threadpool_info
 
 from seepage._numerics import one_blas_thread
-from seepage.designs.shaped import report_programs
 from seepage.designs.shaped.report_programs import LinearPrograms
 
 SIDES = 1 - 3 * np.eye(5)
@@ -22,12 +21,8 @@ def from_scratch(gain, sides):
     return -found.fun
 
 
-@pytest.mark.parametrize("warm", [True, False])
-def test_each_program_has_its_own_optimum(warm, monkeypatch):
-    if not warm:
-        monkeypatch.setattr(report_programs, "_warm_solver", lambda *_: None)
+def test_each_program_has_its_own_optimum():
     programs = LinearPrograms(-SIDES, EQUAL)
-    assert (programs._warm is not None) == warm
     more = np.array([[1.0, 1.0, -1.0], [2.0, -1.0, 0.0]])  # shorter than the others
     wide = np.pad(more, ((0, 0), (0, 2)))
     for rows, act in (
@@ -43,7 +38,7 @@ def test_each_program_has_its_own_optimum(warm, monkeypatch):
             assert EQUAL[0] @ x == pytest.approx(1.0)
 
 
-def test_a_program_without_solution_gives_none(monkeypatch):
+def test_a_program_without_solution_gives_none():
     none = np.eye(5)  # x <= 0, and E x = 1
     assert LinearPrograms(none, EQUAL).maximise(np.ones(5)) is None
     programs = LinearPrograms(-SIDES, EQUAL)

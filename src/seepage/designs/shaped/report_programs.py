@@ -7,7 +7,6 @@ frequencies have a total second moment phi = tr(B I^-1 B'), convex in theta: an 
 [Pukelsheim 1993], solved by a primal-dual interior-point method.
 """
 
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,9 +30,8 @@ def padded(rows: Floats, width: int) -> Floats:
 class LinearPrograms:
     """Maximise c . x subject to A x <= 0, E x = (1, 0, ...) and x >= 0, for a sequence of c.
 
-    A program that starts from the basis of the last takes a few pivots, .1 to .4 ms for 40
-    unknowns; `linprog` starts without a basis and takes 2 ms.  SciPy has HiGHS as a private module
-    only, so `linprog` is the fallback if that is missing or has changed.
+    HiGHS with one model: each objective starts from the basis of the last (warm start), which
+    takes a few pivots, .1 to .4 ms for 40 unknowns; without a basis it takes 2 ms.
 
     Parameters
     ----------
@@ -44,73 +42,37 @@ class LinearPrograms:
     """
 
     def __init__(self, upper: Floats, equal: Floats) -> None:
-        self._upper, self._equal = upper, equal
-        self._warm = _warm_solver(upper, equal)
+        import highspy
+
+        highs: Any = highspy
+        self._optimal, self._solver = highs.HighsModelStatus.kOptimal, highs.Highs()
+        for name, value in {"output_flag": False, "presolve": "off", **ACCURACY}.items():
+            self._solver.setOptionValue(name, value)
+        width = upper.shape[1]
+        self._solver.addVars(width, np.zeros(width), np.full(width, np.inf))
+        self._columns = np.arange(width, dtype=np.int32)
+        self._add_rows(equal, *[np.eye(1, len(equal))[0]] * 2)
+        self.add(upper)
+        self._minimise(np.zeros(width))
 
     def add(self, rows: Floats) -> None:
         """Add rows to A, padded with zeros to its width."""
-        wide = padded(rows, self._upper.shape[1])
-        self._upper = np.vstack([self._upper, wide])
-        if self._warm is not None:
-            self._warm.add(wide)
+        wide = padded(rows, len(self._columns))
+        self._add_rows(wide, np.full(len(rows), -np.inf), np.zeros(len(rows)))
 
-    def maximise(self, gain: Floats) -> Floats | None:
-        """Return the x that maximises gain . x, gain padded with zeros; None on failure."""
-        costs = np.zeros(self._upper.shape[1])
-        costs[: len(gain)] = -gain
-        if self._warm is not None:
-            return self._warm.minimise(costs)
-        from scipy.optimize import linprog
-
-        answer = linprog(  # type: ignore[call-overload]
-            costs,
-            A_ub=self._upper,
-            b_ub=np.zeros(len(self._upper)),
-            A_eq=self._equal,
-            b_eq=np.eye(1, len(self._equal))[0],
-            options={"presolve": False, **ACCURACY},
-        )
-        return np.asarray(answer.x) if answer.status == 0 else None
-
-
-def _warm_solver(upper: Floats, equal: Floats) -> "_WarmSolver | None":
-    """Return HiGHS with a feasible basis; None if SciPy's private interface has changed."""
-    try:
-        solver = _WarmSolver(upper, equal)
-        return None if solver.minimise(np.zeros(upper.shape[1])) is None else solver
-    except (ImportError, AttributeError, TypeError):
-        return None
-
-
-class _WarmSolver:
-    """HiGHS with one model; each objective starts from the basis of the last (warm start)."""
-
-    def __init__(self, upper: Floats, equal: Floats) -> None:
-        highs: Any = import_module("scipy.optimize._highspy._core")
-        self._optimal = highs.HighsModelStatus.kOptimal
-        self._solver = highs._Highs()
-        for name, value in {"output_flag": False, "presolve": "off", **ACCURACY}.items():
-            self._solver.setOptionValue(name, value)
-        model, columns = highs.HighsLp(), upper.shape[1]
-        model.num_col_ = model.a_matrix_.num_col_ = columns
-        model.col_cost_ = model.col_lower_ = np.zeros(columns)
-        model.col_upper_ = np.full(columns, np.inf)
-        self._solver.passModel(model)
-        self._columns = np.arange(columns, dtype=np.int32)
-        self._add(equal, *[np.eye(1, len(equal))[0]] * 2)
-        self.add(upper)
-
-    def add(self, rows: Floats) -> None:
-        """Add rows a with a . x <= 0."""
-        self._add(rows, np.full(len(rows), -np.inf), np.zeros(len(rows)))
-
-    def _add(self, rows: Floats, lower: Floats, upper: Floats) -> None:
+    def _add_rows(self, rows: Floats, lower: Floats, upper: Floats) -> None:
         sparse: Any = csr_array(rows)
         cells = sparse.nnz, sparse.indptr[:-1], sparse.indices, sparse.data
         self._solver.addRows(len(rows), lower, upper, *cells)
         self._solver.setOptionValue("simplex_strategy", DUAL)
 
-    def minimise(self, costs: Floats) -> Floats | None:
+    def maximise(self, gain: Floats) -> Floats | None:
+        """Return the x that maximises gain . x, gain padded with zeros; None on failure."""
+        costs = np.zeros(len(self._columns))
+        costs[: len(gain)] = -gain
+        return self._minimise(costs)
+
+    def _minimise(self, costs: Floats) -> Floats | None:
         """Return x with the minimum of costs . x; None if infeasible, or if the solver fails."""
         self._solver.changeColsCost(len(costs), self._columns, costs)
         for warm in (True, False):
