@@ -25,7 +25,7 @@ LAYERS = [
     ["plan", "collection"],
     ["study"],
     ["verdict"],
-    ["analysis", "report"],
+    ["analysis_options", "analysis", "report"],
     ["cli"],
 ]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

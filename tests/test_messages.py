@@ -76,7 +76,18 @@ def options_of_commands():
     return found
 
 
-PROSE = {"report", "analyser", "attribute", "form", "format", "list", "output", "title", "vectors"}
+PROSE = {
+    "report",
+    "other",
+    "analyser",
+    "attribute",
+    "form",
+    "format",
+    "list",
+    "output",
+    "title",
+    "vectors",
+}
 """Options that are also common words, which a text may have in brackets."""
 
 

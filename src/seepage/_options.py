@@ -8,7 +8,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import MISSING, field, fields
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from seepage import _checks
@@ -21,6 +21,32 @@ SECTION = re.compile(r"^( *)Parameters\n *-{10}\n(.*?)(?=^ *\w+\n *-{3,}\n|\Z)",
 """The section "Parameters" of a NumPy docstring: its indentation, and its text."""
 
 FIELDS = "__dataclass_fields__"
+
+
+def option(default: Any, description: str, **how: Any) -> Any:
+    """Return a field that is also an option of commands.
+
+    Parameters
+    ----------
+    default, description
+        The field's default, and the one-line help of the option.
+    how
+        How the command line reads it: `short` ("-e"), `name` (if it is not that of the field with
+        dashes), `type` (where the annotation does not say), `choices`, `metavar`, and `each`, the
+        help of a second option that sets the value of one attribute (`--epsilon-of NAME=VALUE`).
+    """
+    return field(default=default, metadata={"help": description, **how})
+
+
+def changed(options: Any, kind: Any) -> dict[str, Any]:
+    """Return those fields of a dataclass that differ from their defaults, by name."""
+    differing = {}
+    for one in fields(kind):
+        value = getattr(options, one.name)
+        default = one.default if one.default_factory is MISSING else one.default_factory()
+        if type(value) is not type(default) or value != default:
+            differing[one.name] = value
+    return differing
 
 
 def takes(
@@ -91,7 +117,11 @@ def _signature(function: Callable[..., Any], options: Any) -> inspect.Signature:
     own = inspect.signature(function)
     data = next(iter(own.parameters.values()))
     inherited = {name for base in options.__mro__[1:] for name in vars(base).get(FIELDS, ())}
-    keywords = inspect.signature(options).parameters.values()
+    defaults = {one.name: one.default_factory for one in fields(options)}
+    keywords = [
+        one.replace(default=factory()) if callable(factory := defaults[one.name]) else one
+        for one in inspect.signature(options).parameters.values()
+    ]
     ordered = sorted(keywords, key=lambda one: (one.kind, one.name in inherited))
     return own.replace(parameters=[data, *ordered])
 

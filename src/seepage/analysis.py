@@ -3,7 +3,7 @@
 import base64
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +13,15 @@ import numpy as np
 
 from seepage import __version__, _checks
 from seepage._files import write_text
-from seepage._results import Progress, Result, json_ready, json_text
+from seepage._options import takes
+from seepage._results import Result, json_ready, json_text
+from seepage.analysis_options import AnalysisOptions
 from seepage.data.domain import for_each
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import labelled
-from seepage.data.records import Records
 from seepage.leakage.leaks import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.leakage.release import View
 from seepage.totals import (
     GUARANTEES,
     TotalLeakage,
@@ -179,30 +179,8 @@ class Analysis(Result):
         return self.matrix._columns()
 
 
-def analyse(
-    data: Any,
-    epsilon: Any = 1.0,
-    *,
-    mechanism: Any = None,
-    limit: Any = None,
-    view: View = "report",
-    guarantee: str | Iterable[str] = ("independent", "worst"),
-    delta: Any = 0.0,
-    min_count: float = 0.0,
-    prior: float = 0.0,
-    radius: Any = 0.0,
-    target_delta: float = 0.01,
-    confidence: float = 0.95,
-    reports: int = 20_000,
-    sample: int | None = None,
-    seed: int | None = 0,
-    people: int | None = None,
-    labels: Any = None,
-    progress: Progress | None = None,
-    name: str | None = None,
-    command: str = "",
-    **table_options: Any,
-) -> Analysis:
+@takes(AnalysisOptions)
+def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     """Return the leakage of every source about every target, and the total of every target.
 
     Parameters
@@ -210,42 +188,6 @@ def analyse(
     data
         A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder, a glob or a file
         of pair counts; the name of a dataset; `PairCounts` or `Records`.
-    epsilon, delta
-        The privacy budget of every attribute, or one for each (a sequence, or a mapping by name).
-    mechanism
-        A registered name or a mechanism, or one for each attribute; None for the bound over all
-        mechanisms with this budget.
-    limit
-        The largest allowed total in nats, for every attribute or one for each; see
-        `Analysis.verdict`.
-    view
-        `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
-    guarantee
-        Guarantee of the totals, or several, see `total_leakage`; `"all"` for all.  Those
-        whose requirements are not met are in `totals.unavailable`, with the reason.
-    min_count, prior
-        Smoothing of the channels, see `PairCounts.channel`; off by default.
-    radius
-        Above 0 every leakage is a robust bound, for an adversary whose rows are within this total
-        variation distance of the table's, see `leakage_matrix`.  Of the totals only `worst` and
-        `independent` are then computed, and there is no page.
-    target_delta, confidence, reports, seed
-        As in `total_leakage`.
-    sample
-        Number of records to draw without replacement with `seed`; None for all records.
-    people
-        Number of people to draw for the realised privacy loss, see `experienced_loss`; 0 for none.
-        By default 1,000 if a guarantee needs records and all mechanisms are named.
-    labels
-        Readable names of values: a mapping by attribute and value, or the path of a CSV file with
-        the columns attribute, value, label.
-    progress
-        Called with the number of steps done and their total (None if unknown), while reading and
-        for the totals.
-    name, command
-        Provenance for the report; by default the name of a file or dataset.
-    table_options
-        Table options of `count_pairs`: `columns`, `drop`, `bins`, `missing`, ...
 
     Notes
     -----
@@ -263,41 +205,42 @@ def analyse(
     >>> found.to_arrow().column_names
     ['target', 'source', 'leakage', 'epsilon', 'mechanism', 'view']
     """
-    names = _checks.choices(guarantee, "guarantee", GUARANTEES)
-    if name is not None:
-        _checks.text(name, "name")
-    _checks.text(command, "command")
-    settings = TotalSettings(target_delta, confidence, reports, seed, progress)
-    draws = None if people is None else _checks.integer(people, "people", 0, _checks.MAX_DRAWS)
-    needs_records = bool(sample is not None or draws or not set(names) <= set(FROM_PAIRS))
-    if sample is not None:
-        table_options |= {"sample": sample, "seed": seed}
-    if progress is not None and not isinstance(data, (PairCounts, Records)):
-        table_options |= {"progress": progress}
-    counted = as_counted(data, records=needs_records, **table_options)
-    if labels is not None:
-        counted = labelled(counted, labels)
+    names = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
+    settings = TotalSettings(
+        options.target_delta, options.confidence, options.reports, options.seed, options.progress
+    )
+    reading = options.reading
+    if options.sample is not None:
+        reading |= {"sample": options.sample, "seed": options.seed}
+    needs_records = bool(
+        options.sample is not None or options.people or not set(names) <= set(FROM_PAIRS)
+    )
+    counted = as_counted(data, records=needs_records, **reading)
+    if options.labels is not None:
+        counted = labelled(counted, options.labels)
     matrix = leakage_matrix(
         as_pairs(counted),
-        epsilon,
-        mechanism=mechanism,
-        view=view,
-        delta=delta,
-        min_count=min_count,
-        prior=prior,
-        radius=radius,
+        options.epsilon,
+        mechanism=options.mechanism,
+        view=options.view,
+        delta=options.delta,
+        min_count=options.min_count,
+        prior=options.prior,
+        radius=options.radius,
     )
+    name = options.name
     if name is None:
         name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""
-    limits = checked_limits(limit, matrix)
+    limits = checked_limits(options.limit, matrix)
     totals = compare_prepared(counted, matrix, names, settings)
+    draws = options.people
     if draws is None:
         draws = default_people(counted, matrix.releases) if needs_records else 0
     experience = None
     if draws:
-        options = settings.confidence, settings.seed, settings.progress
-        experience = experience_of(counted, matrix.releases, view, draws, *options)
-    return Analysis(matrix, totals, name, command, limits, experience)
+        how = options.view, draws, settings.confidence, settings.seed, settings.progress
+        experience = experience_of(counted, matrix.releases, *how)
+    return Analysis(matrix, totals, name, options.command, limits, experience)
 
 
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:

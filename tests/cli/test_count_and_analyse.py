@@ -224,3 +224,12 @@ def test_limits_of_leaks_are_rounded_outwards():
     for leak, (lower, upper) in zip(leaks, found, strict=True):
         assert leak.lower - 0.01 < float(lower) <= leak.lower
         assert leak.upper <= float(upper) < leak.upper + 0.01
+
+
+def test_analyze_is_understood():
+    british, american = (run(name, "adult", "--columns", "sex,race") for name in SPELLINGS)
+    assert british.stdout == american.stdout != ""
+    assert "analyze" not in run("--help").stdout
+
+
+SPELLINGS = ("analyse", "analyze")

@@ -259,7 +259,7 @@ def test_a_dataset_keeps_its_own_settings(monkeypatch):
     monkeypatch.setitem(DATASETS, "madeup", made)
     command = ("analyse", "madeup", "--guarantee", "merged", "--strongest", "0", "--columns", "a,b")
     assert run(*command).stdout.startswith("madeup: 1 records, 2 attributes")
-    assert run(*command, "--missing", "category").stdout.startswith("madeup: 3 records")
+    assert run(*command, "--missing-marker", "none").stdout.startswith("madeup: 2 records")
 
 
 def test_a_budget_on_the_screen_is_not_above_the_plan(folder):

@@ -61,7 +61,7 @@ def test_running_out_of_memory_is_said_in_one_line(tmp_path):
     script = (
         "import seepage.analysis, seepage.cli as cli, seepage.cli.analyse as command\n"
         "def fail(*_, **__): raise MemoryError\n"
-        "command.read_data = fail\n"
+        "seepage.analysis.as_counted = fail\n"
         "cli.main(['analyse', 'adult'])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -33,6 +33,8 @@ COMMANDS = {
 }
 """Each command: its module in this package, and its one-line help."""
 
+SPELLINGS = {"analyze": "analyse"}
+
 EXIT_BAD_INPUT = 2
 HELP_REQUEST = getattr(click.exceptions, "NoArgsIsHelpError", ())
 EXIT_INTERRUPTED = 130
@@ -51,6 +53,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by name."""
+        cmd_name = SPELLINGS.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             hint = _checks.near_miss(cmd_name, COMMANDS)
             raise click.UsageError(f"there is no command {cmd_name!r}{hint}", ctx)

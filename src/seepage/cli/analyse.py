@@ -4,6 +4,7 @@ import csv
 import shlex
 import shutil
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,18 @@ import click
 
 from seepage import _checks
 from seepage._results import json_text
+from seepage.analysis_options import AnalysisOptions
 from seepage.cli.options import (
-    BUDGET,
-    LIMIT,
-    SEED,
+    MASTER,
     all_options_but,
     chart_option,
-    engine_options,
-    for_each_attribute,
+    click_options,
+    count_data,
+    engine_session,
+    given,
     output_options,
-    parse_number,
-    read_data,
+    print_reading_notes,
     reject_options,
-    setting_option,
-    table_options,
-    table_parameters,
 )
 from seepage.cli.output import (
     FileCommand,
@@ -37,70 +35,22 @@ from seepage.cli.output import (
     write_chart,
 )
 from seepage.data.domain import sample_caution
+from seepage.data.table.options import TableOptions
 from seepage.errors import InputError
-
-SAMPLED_PARAMETERS = ("reports", "target_delta", "confidence")
-"""Parameter names of options that only sampled totals use."""
 
 NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave pair counts out of the page.")
 
 
 @click.command("analyse", cls=FileCommand)
 @click.argument("data")
-@BUDGET
-@setting_option(
-    "--epsilon-of",
-    metavar="NAME=EPS",
-    parse=lambda text, name: _checks.epsilon(parse_number(text, name), name),
-    help="Another budget for one attribute.",
-)
-@click.option("--delta", type=float, default=0.0, help="Delta of (epsilon, delta)-LDP.")
-@click.option("-m", "--mechanism", help="A mechanism, such as grr; by default the bound over all.")
-@setting_option("--mechanism-of", metavar="NAME=MECH", help="Another for one attribute.")
-@click.option(
-    "--view",
-    type=click.Choice(["report", "inferred"]),
-    default="report",
-    help="What the adversary keeps: the whole report, or the value inferred from it.",
-)
+@click_options(AnalysisOptions)
+@MASTER
 @click.option("--strongest", type=int, default=10, help="How many leaks to print.")
-@click.option("--min-count", type=float, default=0.0, help="Raise smaller cell counts to this.")
-@click.option(
-    "--guarantee",
-    "--totals",
-    default="independent,worst",
-    metavar="A,B,...|all",
-    help="Guarantees: exact, merged, worst, sampled, independent, witness, or all.",
-)
-@click.option(
-    "--sample", type=int, metavar="N", help="Analyse N records drawn at random: totals are assumed."
-)
-@click.option("--seed", type=SEED, default=0, help="Seed of sampled, witness and --sample.")
-@click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
-@click.option(
-    "--target-delta", type=float, help="For sampled totals: their delta; 0.01 if not given."
-)
-@click.option("--confidence", type=float, help="Confidence of sampled totals; 0.95 if not given.")
-@click.option(
-    "--radius", type=float, default=0.0, help="Robust bounds: rows within this total variation."
-)
-@LIMIT
-@click.option(
-    "--people",
-    type=int,
-    metavar="N",
-    help="Draw N people and show their realised privacy loss; by default 1000 if --guarantee "
-    "needs records and mechanisms are named, 0 for none.",
-)
-@click.option("--labels", metavar="CSV", help="Names of values: attribute, value, label.")
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
 @NO_COUNTS
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
 @chart_option("the matrix")
-@click.option("--prior", type=float, default=0.0, help="A pseudo-count added to every cell.")
-@engine_options()
 @output_options
-@table_options
 def analyse(data: str, form: str, output: str | None, strongest: int, **options: Any) -> None:
     """Analyse DATA: the leakage of every attribute about every other, and in total.
 
@@ -121,41 +71,22 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     _checks.integer(strongest, "--strongest", 0)
     if form == "csv":
         reject_options(["limit"], "CSV has the leakages only; JSON and the table show it")
-    if _checks.probability(options["radius"], "--radius"):
+    if options["radius"]:
         reject_options(["report"], "the page shows the table's own leakages, not robust bounds")
     if options["report"] is None:
         reject_options(["no_counts"], "it is about the page that --report writes")
-    budget = _checks.epsilon(options["epsilon"])
-    guarantees, name = _parse_guarantees(options["guarantee"]), Path(data).name
-    settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed", "people")
-    shared = {key: options[key] for key in (*settings, "labels")}
-    if "sampled" not in guarantees:
-        reject_options(SAMPLED_PARAMETERS, "it is of --guarantee sampled")
-    shared |= {key: options[key] for key in SAMPLED_PARAMETERS if options[key] is not None}
-    _checks.delta(options["delta"])
-    pairs_suffice = set(guarantees) <= {"worst", "independent"} and not options["people"]
-    records = not pairs_suffice or options["sample"] is not None
-    counted = read_data(data, options, records=records)
-    with progress_bar("adding up") as progress:
-        analysis = analyse_data(
-            counted,
-            for_each_attribute(counted.domain, budget, options["epsilon_of"]),
-            mechanism=for_each_attribute(
-                counted.domain, options["mechanism"], options["mechanism_of"]
-            ),
-            guarantee=guarantees,
-            progress=progress,
-            name=name,
-            command=shlex.join(["seepage", *sys.argv[1:]]),
-            **shared,
-        )
+    chosen = given(AnalysisOptions)
+    if not {"sampled", "all"} & set(options["guarantee"]):
+        reject_options(["reports", "target_delta", "confidence"], "it is of --guarantee sampled")
+    command = shlex.join(["seepage", *sys.argv[1:]])
+    with engine_session(data), progress_bar("analysing") as progress:
+        analysis = analyse_data(data, progress=progress, command=command, **chosen)
+    print_reading_notes(data, analysis.matrix.pairs)
     write_chart(analysis, options["chart"])
-    if options["chart"] is not None:
-        click.echo(f"wrote {options['chart']}", err=True)
     if options["report"] is not None:
         analysis.report(options["report"], counts=not options["no_counts"])
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
-    emit(_format_analysis(analysis, name, form, strongest), output)
+    emit(_format_analysis(analysis, form, strongest), output)
 
 
 def _analyse_reports(
@@ -183,27 +114,18 @@ def _report_leaks_text(analysis: Any, name: str, strongest: int) -> str:
     return "\n".join([heading, *analysis.sentences(strongest)])
 
 
-def _parse_guarantees(text: str) -> list[str]:
-    """Return the guarantees to compute."""
-    from seepage.totals import GUARANTEES
-
-    if text == "all":
-        return list(GUARANTEES)
-    return [_checks.choice(name.strip(), "--guarantee", GUARANTEES) for name in text.split(",")]
-
-
-def _format_analysis(analysis: Any, name: str, form: str, strongest: int) -> str:
+def _format_analysis(analysis: Any, form: str, strongest: int) -> str:
     if form == "json":
         return json_text(analysis.to_dict(strongest))
     if form == "csv":
         caution = sample_caution(analysis.matrix.pairs)
         if caution is not None:
-            click.echo(f"{name}: {caution}", err=True)
+            click.echo(f"{analysis.name}: {caution}", err=True)
         return analysis.to_csv()  # type: ignore[no-any-return]
     from seepage.cli.analysis_text import analysis_text
 
     width = shutil.get_terminal_size((120, 24)).columns
-    return analysis_text(analysis, name, strongest, width)
+    return analysis_text(analysis, analysis.name, strongest, width)
 
 
 @click.command("report", cls=FileCommand)
@@ -250,8 +172,8 @@ def report(result: str, output: str, no_counts: bool) -> None:
 )
 @click.option("-e", "--epsilon", type=float, default=1.0, help="Budget of each step.")
 @click.option("--steps", type=int, help="The number of steps, with --transitions.")
+@click_options(TableOptions)
 @output_options
-@table_options
 def stream(
     data: str | None,
     transitions: str | None,
@@ -277,10 +199,13 @@ def stream(
     if (data is None) == (transitions is None):
         raise InputError("give either DATA, whose columns are the steps, or --transitions")
     if transitions is not None:
-        reject_options(table_parameters(), "--transitions has no columns to choose from")
+        reject_options(
+            [one.name for one in fields(TableOptions)],
+            "--transitions has no columns to choose from",
+        )
         chain: Any = _read_transitions(transitions)
     else:
-        chain = read_data(str(data), options)
+        chain = count_data(str(data), TableOptions)
     leakage = stream_leakage(chain, epsilon, steps=steps)
     emit(format_result(form, leakage, _stream_text), output)
 

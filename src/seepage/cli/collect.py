@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seepage.cli.options import (
-    DELIMITER,
-    ENCODING,
-    MISSING_MARKER,
-    RENAME,
     SEED,
+    click_options,
+    given,
     output_options,
     reject_options,
-    table_arguments,
 )
 from seepage.cli.output import (
     FileCommand,
@@ -26,6 +23,7 @@ from seepage.cli.output import (
     text_columns,
 )
 from seepage.data.domain import Domain
+from seepage.data.table.options import TableOptions
 from seepage.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,10 +67,7 @@ PLAN = click.option(
     type=click.Path(dir_okay=False),
     help="File of the secret key that derives reports from --identifier; written if missing.",
 )
-@RENAME
-@MISSING_MARKER
-@DELIMITER
-@ENCODING
+@click_options(TableOptions, "rename", "missing_markers", "delimiter", "encoding")
 def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 
@@ -106,7 +101,7 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
             identifier=identifier,
             key=_key_for(identifier, options["key"]),
             progress=progress,
-            **table_arguments(options),
+            **given(TableOptions),
         )
     forms = "" if plan.is_single else f", {len(plan.forms)} forms"
     click.echo(f"{count:,} reports of {len(plan.collected)} attributes{forms} -> {output}")

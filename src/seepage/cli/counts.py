@@ -7,26 +7,23 @@ from typing import Any
 import click
 
 from seepage._results import json_text
-from seepage.cli.options import (
-    engine_options,
-    read_data,
-    table_options,
-)
+from seepage.cli.options import MASTER, click_options, count_data
 from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar, text_columns
+from seepage.data.table.options import DataOptions
 from seepage.errors import InputError
 
 
 @click.command("count", cls=FileCommand)
 @click.argument("data")
 @click.option("-o", "--output", required=True, type=OutputFile(), help="The file.")
-@engine_options("numpy", "numba")
+@click_options(DataOptions)
+@MASTER
 @click.option(
     "--domain",
     metavar="COUNTS",
     type=click.Path(dir_okay=False),
     help="Count in the domain of this file of pair counts, so that the two can be merged.",
 )
-@table_options
 def count(data: str, output: str, domain: str | None, **options: Any) -> None:
     """Count all pairs of the table DATA into the file of pair counts OUTPUT.
 
@@ -44,7 +41,7 @@ def count(data: str, output: str, domain: str | None, **options: Any) -> None:
     from seepage.data.pairs import PairCounts
 
     within = None if domain is None else PairCounts.load(domain).domain
-    pairs = read_data(data, options, domain=within)
+    pairs = count_data(data, domain=within)
     pairs.save(output)
     click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
     for attribute in pairs.domain:

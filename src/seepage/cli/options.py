@@ -1,20 +1,201 @@
-"""Reading DATA, and the options that several commands share."""
+"""Options of commands: fields of options objects, options that commands share; reading DATA."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import Field, fields
 from functools import partial
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 
 from seepage._results import short_list
 from seepage.cli.output import OutputFile, option_name, progress_bar
-from seepage.data.domain import Domain
+from seepage.data.domain import ALL_OTHERS
+from seepage.data.table.options import DataOptions, TableOptions
 from seepage.errors import InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+SEED = click.IntRange(min=0)
+
+
+def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return one decorator that adds several options in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+# Fields of options objects -----------------------------------------------------------------------
+
+
+def click_options(kind: Any, *names: str) -> Callable[[Command], Command]:
+    """Return the options that stand for the fields of an options object.
+
+    Parameters
+    ----------
+    kind
+        A dataclass.  A field whose metadata has a `help` becomes the option of its name with
+        dashes, see `seepage._options.option`; inherited fields come last.
+    names
+        Only these fields; all by default.
+    """
+    own = vars(kind).get("__annotations__", {})
+    chosen = [one for one in fields(kind) if "help" in one.metadata]
+    chosen.sort(key=lambda one: one.name not in own)
+    return grouped(*(_as_option(one) for one in chosen if not names or one.name in names))
+
+
+def _as_option(one: Field[Any]) -> Callable[[Command], Command]:
+    """Return the option of a field, and the one of single attributes where it has any."""
+    how = one.metadata
+    flag = f"--{how.get('name', one.name.replace('_', '-'))}"
+    default = ",".join(one.default) if isinstance(one.default, tuple) else one.default
+    settings = {"help": how["help"], "metavar": how.get("metavar")}
+    if isinstance(default, (str, int, float)) and default != "":
+        settings["default"] = default
+    names = (how["short"], flag, one.name) if "short" in how else (flag, one.name)
+    option = click.option(*names, **{**settings, **_reading(one, flag)})
+    if "each" not in how:
+        return option
+    parse = parse_number if how["type"] is float else _as_text
+    single = setting_option(f"{flag}-of", parse=parse, metavar="NAME=VALUE", help=how["each"])
+    return grouped(option, single)
+
+
+def _reading(one: Field[Any], flag: str) -> dict[str, Any]:
+    """Return how Click reads a field: its type, or a callback that parses the text."""
+    how, kind = one.metadata, one.metadata.get("type", one.type)
+    if one.name in PARSERS:
+        return PARSERS[one.name]
+    if isinstance(kind, UnionType):
+        kind = next(part for part in get_args(kind) if part is not NoneType)
+    if get_origin(kind) is Literal or "choices" in how:
+        return {"type": click.Choice(how.get("choices", get_args(kind)))}
+    if kind is bool:
+        return {"is_flag": True}
+    if kind in (int, float, str):
+        return {"type": kind}
+    if get_origin(kind) is Sequence:
+        several = get_args(kind)[0] is not str
+        metavar = how.get("metavar", "A,B,...")
+        return {"callback": _parse_names, "multiple": several, "metavar": metavar}
+    parse = parse_number if float in get_args(kind) else _as_text
+    return {"callback": partial(_parse_settings, flag, parse), "multiple": True}
+
+
+def given(kind: Any) -> dict[str, Any]:
+    """Return the fields of an options object that the command line gives, by name."""
+    options, found = click.get_current_context().params, dict[str, Any]()
+    for one in fields(kind):
+        if one.name in options and was_given(one.name):
+            found[one.name] = options[one.name]
+        if settings := options.get(f"{one.name}_of"):
+            found[one.name] = {ALL_OTHERS: options[one.name], **settings}
+    return found
+
+
+# Parsing -----------------------------------------------------------------------------------------
+
+Parse = Callable[[str, str], Any]
+"""From the text of an option's value, and its name for messages, to a Python value."""
+
+
+def _as_text(text: str, _: str) -> str:
+    return text
+
+
+def parse_number(text: str, name: str) -> float:
+    """Return the number of a NAME=NUMBER setting."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} must be a number, got {text!r}") from None
+
+
+def setting_option(
+    *names: str, parse: Parse = _as_text, **more: Any
+) -> Callable[[Command], Command]:
+    """Return an option NAME=VALUE that may be repeated; the command gets a mapping."""
+    parse_all = partial(_parse_settings, names[0], parse)
+    return click.option(*names, multiple=True, callback=parse_all, **more)
+
+
+def _parse_settings(
+    option: str, parse: Parse, _: Any, __: Any, settings: tuple[str, ...]
+) -> dict[str, Any]:
+    parsed = dict[str, Any]()
+    for setting in settings:
+        name, sign, value = setting.rpartition("=")
+        if not sign or not name:
+            raise InputError(f"{option} must be NAME=VALUE, got {setting!r}")
+        if name in parsed:
+            raise InputError(f"{option} must name each once, got {name!r} twice")
+        parsed[name] = parse(value, f"{option} {name}")
+    return parsed
+
+
+def _parse_names(_: Any, option: Any, value: str | tuple[str, ...] | None) -> list[Any]:
+    if isinstance(value, tuple):
+        return [_parse_names(_, option, text) for text in value]
+    return [name.strip() for name in (value or "").split(",") if name.strip()]
+
+
+names_option = partial(click.option, metavar="A,B,...", callback=_parse_names)
+"""An option A,B,...; the command gets a list of names, or of such lists if `multiple`."""
+
+
+def _parse_bins(_: Any, __: Any, rules: tuple[str, ...]) -> Any:
+    """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
+    parsed = dict[str, str | list[float]]()
+    for text in rules:
+        name, _, rule = text.rpartition("=")
+        if (name or ALL_OTHERS) in parsed:
+            raise InputError(f"--bins must name each column once, got {text!r} too")
+        parsed[name or ALL_OTHERS] = _bin_rule(rule)
+    return parsed[ALL_OTHERS] if set(parsed) == {ALL_OTHERS} else parsed
+
+
+def _bin_rule(rule: str) -> str | list[float]:
+    if "," not in rule:
+        return rule
+    try:
+        return [float(edge) for edge in rule.split(",")]
+    except ValueError:
+        raise InputError(f"bin edges must be numbers with commas between, got {rule!r}") from None
+
+
+def _parse_guarantees(_: Any, __: Any, text: str) -> list[str]:
+    from seepage.totals.guarantees import GUARANTEES
+
+    names = [name.strip() for name in text.split(",")]
+    return list(GUARANTEES) if names == ["all"] else names
+
+
+DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
+PARSERS: dict[str, dict[str, Any]] = {
+    "bins": {"callback": _parse_bins, "multiple": True},
+    "missing_markers": {"multiple": True},
+    "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
+    "guarantee": {"callback": _parse_guarantees},
+    "seed": {"type": SEED},
+}
+"""How Click reads fields whose type does not say it."""
+
+
+# What was given ----------------------------------------------------------------------------------
+
+
+def was_given(name: str) -> bool:
+    """Return whether the option with this parameter name is on the command line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
 
 
 def reject_options(names: Iterable[str], reason: str) -> None:
@@ -32,12 +213,6 @@ def reject_options(names: Iterable[str], reason: str) -> None:
             raise InputError(f"{option_name(option)} has no effect: {reason}")
 
 
-def was_given(name: str) -> bool:
-    """Return whether the option with this parameter name is on the command line."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is ParameterSource.COMMANDLINE
-
-
 def all_options_but(*names: str) -> list[str]:
     """Return the parameter names of the current command, except these."""
     params = click.get_current_context().command.params
@@ -47,45 +222,29 @@ def all_options_but(*names: str) -> list[str]:
 # DATA --------------------------------------------------------------------------------------------
 
 
-def read_data(data: str, options: dict[str, Any], *, records: bool = False, **more: Any) -> Any:
-    """Return the pair counts of DATA; or its records, if it has any and they are asked for.
+def count_data(data: str, kind: Any = DataOptions, **more: Any) -> Any:
+    """Return the pair counts of DATA, read with the options given; print notes on its columns."""
+    from seepage.data.inputs import count_pairs
 
-    Parameters
-    ----------
-    data
-        The argument of the command.
-    options
-        The options of the command: the table options, the engine, and the size of a sample.
-    records
-        Whether records are asked for.
-    more
-        Further arguments of `count_pairs`.
-    """
-    from seepage.data.inputs import as_counted
-
-    arguments = table_arguments(options)
-    sampling = ("sample", "seed") if options.get("sample") is not None else ()
-    more |= {name: options[name] for name in ("engine", *sampling) if name in options}
-    what = "reading" if records else "counting"
-    with engine_session(data, options), progress_bar(what) as progress:
-        counted = as_counted(data, records=records, progress=progress, **arguments, **more)
-    _print_reading_notes(data, counted, arguments)
-    return counted
+    with engine_session(data), progress_bar("counting") as progress:
+        pairs = count_pairs(data, progress=progress, **(given(kind) | more))
+    print_reading_notes(data, pairs)
+    return pairs
 
 
 ID_NAME = re.compile(r"(^|[_ .-])(id|uuid|key)$|[a-z]I[dD]$|^I[dD]$")
 """Names of columns that look like identifiers."""
 
 
-def _print_reading_notes(data: str, counted: Any, arguments: dict[str, Any]) -> None:
+def print_reading_notes(data: str, counted: Any) -> None:
     """Print one line on columns that were binned by default, and on those that look like ids."""
     from seepage.data.inputs import is_dataset_name, is_pairs_file
 
     if is_dataset_name(data) or is_pairs_file(data):
         return
-    bins = arguments.get("bins")
+    bins = given(TableOptions).get("bins")
     chosen = set(bins) if isinstance(bins, dict) else set()
-    automatic = bins is None or (chosen and "*" not in chosen)
+    automatic = bins is None or (chosen and ALL_OTHERS not in chosen)
     binned = [a.name for a in counted.domain if a.edges and automatic and a.name not in chosen]
     ids = [
         a.name
@@ -101,41 +260,13 @@ def _print_reading_notes(data: str, counted: Any, arguments: dict[str, Any]) -> 
         click.echo("; ".join(parts), err=True)
 
 
-# Options that several commands share -------------------------------------------------------------
-
-
-def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Return one decorator that adds several options in this order."""
-
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-def engine_options(*local: str) -> Callable[[Command], Command]:
-    """Return the options `--engine` and `--master`; `local` are engines besides auto and spark."""
-    return grouped(
-        click.option(
-            "--engine",
-            type=click.Choice(["auto", *local, "spark"]),
-            default="auto",
-            help="What reads DATA; spark: its executors read the Parquet files themselves.",
-        ),
-        click.option(
-            "--master", metavar="URL", help="Spark's master; by default all cores of this machine."
-        ),
-    )
-
-
 @contextmanager
-def engine_session(data: str, options: dict[str, Any]) -> Iterator[None]:
+def engine_session(data: str) -> Iterator[None]:
     """Keep a Spark session open during the block if the engine is Spark.
 
     An InputError is raised before Spark starts if it cannot read DATA.
     """
+    options = click.get_current_context().params
     master = options.get("master")
     if options.get("engine") != "spark":
         if master is not None:
@@ -155,170 +286,23 @@ def engine_session(data: str, options: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-Parse = Callable[[str, str], Any]
-"""From the text of an option's value, and its name for messages, to a Python value."""
+# Options that several commands share -------------------------------------------------------------
 
-
-def parse_number(text: str, name: str) -> float:
-    """Return the number of a NAME=NUMBER setting."""
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{name} must be a number, got {text!r}") from None
-
-
-def setting_option(
-    *names: str, parse: Parse = lambda text, _: text, **more: Any
-) -> Callable[[Command], Command]:
-    """Return an option NAME=VALUE that may be repeated; the command gets a mapping."""
-
-    def parse_settings(_: Any, option: Any, settings: tuple[str, ...]) -> dict[str, Any]:
-        parsed = dict[str, Any]()
-        for setting in settings:
-            name, sign, value = setting.rpartition("=")
-            if not sign or not name:
-                raise InputError(f"{names[0]} must be NAME=VALUE, got {setting!r}")
-            if name in parsed:
-                raise InputError(f"{names[0]} must name each once, got {name!r} twice")
-            parsed[name] = parse(value, f"{names[0]} {name}")
-        return parsed
-
-    return click.option(*names, multiple=True, callback=parse_settings, **more)
-
-
-def for_each_attribute(domain: Domain, value: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return one value for all attributes but those that a `setting_option` names."""
-    named = {domain[name].name: setting for name, setting in settings.items()}
-    return dict.fromkeys(domain.names, value) | named
-
-
-def _parse_names(_: Any, option: Any, value: str | tuple[str, ...] | None) -> list[Any]:
-    if isinstance(value, tuple):
-        return [_parse_names(_, option, text) for text in value]
-    return [name.strip() for name in (value or "").split(",") if name.strip()]
-
-
-names_option = partial(click.option, metavar="A,B,...", callback=_parse_names)
-"""An option A,B,...; the command gets a list of names, or of such lists if `multiple`."""
-
-
-class TableOption(click.Option):
-    """An option of how a table is read; its parameter is that of `count_pairs`."""
-
-
-table_option = partial(click.option, cls=TableOption)
-
-
-def _bins(_: Any, __: Any, rules: tuple[str, ...]) -> Any:
-    """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
-    parsed = dict[str, str | list[float]]()
-    for text in rules:
-        name, _, rule = text.rpartition("=")
-        if (name or "*") in parsed:
-            raise InputError(f"--bins must name each column once, got {text!r} too")
-        parsed[name or "*"] = _bin_rule(rule)
-    return parsed["*"] if set(parsed) == {"*"} else parsed
-
-
-def _bin_rule(rule: str) -> str | list[float]:
-    if "," not in rule:
-        return rule
-    try:
-        return [float(edge) for edge in rule.split(",")]
-    except ValueError:
-        raise InputError(f"bin edges must be numbers with commas between, got {rule!r}") from None
-
-
-DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
-SEED = click.IntRange(min=0)
 BUDGET = click.option(
-    "-e",
-    "--epsilon",
-    type=float,
-    default=1.0,
-    help="The budget of each attribute.",
+    "-e", "--epsilon", type=float, default=1.0, help="The budget of each attribute."
 )
-LIMIT = click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
-RENAME = setting_option("--rename", metavar="OLD=NEW", help="Rename a column.", cls=TableOption)
-MISSING_MARKER = table_option(
-    "--missing-marker",
-    "missing_markers",
-    multiple=True,
-    metavar="TEXT",
-    help="Text that means missing, as ?.",
+MASTER = click.option(
+    "--master", metavar="URL", help="Spark's master; by default all cores of this machine."
 )
-DELIMITER = table_option(
-    "--delimiter",
-    metavar="CHAR",
-    callback=lambda _, __, text: DELIMITERS.get(text, text),
-    help="The CSV delimiter; detected by default.",
+FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    help="How to write the result.",
 )
-ENCODING = table_option(
-    "--encoding", default="utf-8", help="Encoding of text files, such as latin-1."
-)
-
-table_options = grouped(
-    names_option("--columns", help="Only these columns.", cls=TableOption),
-    names_option("--drop", help="All columns but these.", cls=TableOption),
-    RENAME,
-    table_option(
-        "--bins",
-        multiple=True,
-        metavar="[COLUMN=]RULE",
-        callback=_bins,
-        help="Bin numbers with many values: quantile:10 (the default), width:8, or edges such as "
-        "0,18,65,120; for one column or for all.",
-    ),
-    table_option(
-        "--missing",
-        type=click.Choice(["category", "drop"]),
-        default="category",
-        help="Missing values: a category of their own, or drop the record.",
-    ),
-    MISSING_MARKER,
-    DELIMITER,
-    ENCODING,
-    table_option(
-        "--max-values",
-        type=int,
-        default=1000,
-        help="The largest number of values of a column; more are an error.",
-    ),
-    table_option(
-        "--pool",
-        type=float,
-        metavar="N",
-        help="Merge values of fewer than N records into (other); below 1: a share of all records.",
-    ),
-    table_option(
-        "--person",
-        metavar="COLUMN",
-        help="Keep the first record of each person in this column.",
-    ),
-)
-"""Options of how a table is read."""
-
-
-def table_parameters() -> list[str]:
-    """Return the parameter names of the table options of the current command."""
-    params = click.get_current_context().command.params
-    return [param.name for param in params if isinstance(param, TableOption) and param.name]
-
-
-def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the given table options as arguments of `count_pairs`."""
-    return {name: options[name] for name in table_parameters() if was_given(name)}
-
-
 output_options = grouped(
-    click.option(
-        "--format",
-        "form",
-        type=click.Choice(["table", "json", "csv"]),
-        default="table",
-        help="How to write the result.",
-    ),
-    click.option("-o", "--output", type=OutputFile(), help="Write to a file, not the screen."),
+    FORMAT, click.option("-o", "--output", type=OutputFile(), help="Write to a file.")
 )
 """Options of where and how the result is written."""
 

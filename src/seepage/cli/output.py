@@ -45,6 +45,7 @@ def write_chart(result: Any, path: str | None) -> None:
         from seepage.charts.chart_files import save_chart
 
         save_chart(result.chart(), path)
+        click.echo(f"wrote {path}", err=True)
 
 
 @contextmanager

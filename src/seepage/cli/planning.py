@@ -10,18 +10,18 @@ import click
 from seepage import _checks
 from seepage._numerics import ceiling_text, shortest_above
 from seepage.cli.options import (
-    LIMIT,
+    MASTER,
     SEED,
     chart_option,
-    engine_options,
-    for_each_attribute,
+    click_options,
+    engine_session,
+    given,
     grouped,
     names_option,
     parse_number,
-    read_data,
+    print_reading_notes,
     reject_options,
     setting_option,
-    table_options,
 )
 from seepage.cli.output import (
     FileCommand,
@@ -33,6 +33,8 @@ from seepage.cli.output import (
     text_columns,
     write_chart,
 )
+from seepage.data.domain import ALL_OTHERS
+from seepage.data.table.options import DataOptions
 from seepage.errors import InputError, naming
 
 COLLECTION_OPTIONS = grouped(
@@ -50,9 +52,11 @@ OUTPUT_OPTIONS = grouped(
     click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file."),
     click.option("--format", "form", type=click.Choice(["table", "json"]), default="table"),
     click.option("-o", "--output", type=OutputFile(), help="Write the plan here."),
-    engine_options(),
-    table_options,
+    click_options(DataOptions),
+    MASTER,
 )
+
+LIMIT = click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
 
 SHOWN_FORMS = 12
 """Maximum number of forms of a design that are printed."""
@@ -62,7 +66,7 @@ SHOWN_FORMS = 12
 @click.argument("data")
 @LIMIT
 @setting_option(
-    "--limit-of", metavar="NAME=LIMIT", parse=parse_number, help="Another limit for one attribute."
+    "--limit-of", parse=parse_number, metavar="NAME=LIMIT", help="Another limit for one attribute."
 )
 @click.option(
     "--guarantee",
@@ -78,9 +82,7 @@ SHOWN_FORMS = 12
 @click.option("-m", "--mechanism", help="A mechanism; by default any, and the best one is planned.")
 @COLLECTION_OPTIONS
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
-@click.option(
-    "--target-delta", "--delta", "target_delta", type=float, help="For sampled totals: their delta."
-)
+@click.option("--target-delta", type=float, help="For sampled totals: their delta.")
 @click.option("--confidence", type=float, help="Confidence of all totals together.")
 @SAMPLE_OPTIONS
 @click.option(
@@ -96,8 +98,8 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
       seepage calibrate survey.csv --limit 3 -o plan.json
       seepage calibrate survey.csv --limit 3 --mechanism grr
     """
-    records = read_data(data, options, records=True)
-    limit = _limits(records, options)
+    records = _read_records(data, options)
+    limit = _limits(options)
     from seepage.designs.calibration import find_budgets
     from seepage.plan.designed_plan import plan_of
 
@@ -133,7 +135,7 @@ def _calibration_text(plan: Any, name: str) -> str:
             planned.name,
             planned.mechanism or ("public" if planned.public else "not collected"),
             _rounded_down(planned.epsilon),
-            ceiling_text(planned.total),
+            planned.total if isinstance(planned.total, str) else ceiling_text(planned.total),
             "-" if planned.limit is None else f"{planned.limit:g}",
         ]
         for planned in plan.attributes
@@ -150,20 +152,31 @@ def _rounded_down(epsilon: float) -> str:
     return str(Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_DOWN))
 
 
+def _read_records(data: str, options: dict[str, Any]) -> Any:
+    """Return the records of DATA, or its pair counts if it has none."""
+    from seepage.data.inputs import as_counted
+
+    sampling = ("sample", "seed") if options["sample"] is not None else ()
+    more = {name: options[name] for name in sampling}
+    with engine_session(data), progress_bar("reading") as progress:
+        counted = as_counted(data, records=True, progress=progress, **given(DataOptions), **more)
+    print_reading_notes(data, counted)
+    return counted
+
+
 # Settings and files of both commands -------------------------------------------------------------
 
 
-def _limits(records: Any, options: dict[str, Any]) -> Any:
+def _limits(options: dict[str, Any]) -> Any:
     """Return one limit for all attributes, or a mapping by attribute; None for infinity."""
-    if options["limit"] is None and not options["limit_of"]:
-        raise InputError("--limit must be given: the allowed total of every attribute, in nats")
-    if not options["limit_of"]:
-        return _checks.epsilon(options["limit"], "limit")
-    limits = for_each_attribute(records.domain, options["limit"], options["limit_of"])
-    missing = [name for name, value in limits.items() if value is None]
-    if missing:
-        raise InputError(f"--limit must be given for the others too, {missing[0]!r} has none")
-    return {name: None if value == math.inf else value for name, value in limits.items()}
+    limit, of = options["limit"], options["limit_of"]
+    if limit is None:
+        more = " for the others too" if of else ": the allowed total of every attribute, in nats"
+        raise InputError(f"--limit must be given{more}")
+    if not of:
+        return _checks.epsilon(limit, "limit")
+    named = {name: None if value == math.inf else value for name, value in of.items()}
+    return {ALL_OTHERS: limit, **named}
 
 
 def _collection_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -188,15 +201,15 @@ def _write(plan: Any, data: str, output: str | None, options: dict[str, Any]) ->
 @LIMIT
 @setting_option(
     "--limit-of",
-    metavar="NAME=LIMIT",
     parse=lambda text, name: (
         math.inf if text.strip().casefold() == "none" else parse_number(text, name)
     ),
+    metavar="NAME=LIMIT",
     help="Another limit for one attribute, or none to leave it unprotected.",
 )
 @COLLECTION_OPTIONS
 @setting_option(
-    "--weight", "weights", metavar="NAME=W", parse=parse_number, help="Weight of its variance."
+    "--weight", "weights", parse=parse_number, metavar="NAME=W", help="Weight of its variance."
 )
 @names_option("--known", help="Attributes that the adversary knows.")
 @click.option("--record-limit", type=float, help="Maximum sum of the budgets of a form.")
@@ -235,14 +248,14 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
       seepage design survey.csv --limit 3 --known sex,age --record-limit 6
       seepage design survey.csv --limit 2 --together height,weight --joint smoker,ill
     """
-    records = read_data(data, options, records=True)
+    records = _read_records(data, options)
     from seepage.designs.find_design import find_design
     from seepage.plan.designed_plan import plan_of_design
 
-    limits = _limits(records, options)
+    limits = _limits(options)
     names = ("known", "together", "never", "joint", "largest", "confidence", "shape", "seconds")
     chosen = _collection_settings(options) | {name: options[name] for name in names}
-    chosen["weights"] = for_each_attribute(records.domain, 1.0, options["weights"])
+    chosen["weights"] = {ALL_OTHERS: 1.0, **options["weights"]}
     with progress_bar("designing") as progress:
         result = find_design(
             records, limits, record_limit=options["record_limit"], progress=progress, **chosen
@@ -275,7 +288,7 @@ def _forms_text(design: Any) -> str:
     for number, form in enumerate(design.forms[:SHOWN_FORMS], 1):
         row = [str(number), f"{form.share:.2%}", ceiling_text(form.record), _questions(form)]
         rows.append(row)
-        if form.answer_leakage is not None:
+        if form.matrix is not None:
             rows.append(["", "", "", f"  tells: {form.answer_leakage}"])
     more = len(design.forms) - SHOWN_FORMS
     if more > 0:
@@ -284,7 +297,7 @@ def _forms_text(design: Any) -> str:
 
 
 def _questions(form: Any) -> str:
-    if not form.is_product:
+    if form.matrix is not None:
         return f"one shaped report: {', '.join(form.attributes)}"
     return ", ".join(
         f"{name} {_rounded_down(epsilon)}" + ("" if how == "grr" else f" ({how})")

@@ -11,10 +11,10 @@ from seepage.cli.options import (
     BUDGET,
     SEED,
     chart_option,
+    click_options,
+    count_data,
     grouped,
     output_options,
-    read_data,
-    table_options,
 )
 from seepage.cli.output import (
     FileCommand,
@@ -25,6 +25,7 @@ from seepage.cli.output import (
     text_columns,
     write_chart,
 )
+from seepage.data.table.options import TableOptions
 from seepage.errors import InputError
 
 SHOWN_PAIRS = 20
@@ -52,15 +53,10 @@ SHOWN_PAIRS = 20
 @click.option(
     "--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this pair; may be repeated."
 )
-@click.option(
-    "--scope",
-    type=click.Choice(["table", "population"]),
-    default="table",
-    help="Intervals for the table's own leakage, or for the population it was drawn from.",
-)
+@click.option("--population", is_flag=True, help="Intervals for the population, not the table.")
 @click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
 @output_options
-@table_options
+@click_options(TableOptions)
 def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
     """Estimate the leakages of DATA from a simulated collection, with their uncertainty.
 
@@ -77,8 +73,8 @@ def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
     from seepage.study.statistical import estimate_leakage
 
     _checks.epsilon(options["epsilon"])
-    pairs = read_data(data, options)
-    names = ("mechanism", "replicas", "surrogates", "seed", "view", "scope", "confidence")
+    pairs = count_data(data, TableOptions)
+    names = ("mechanism", "replicas", "surrogates", "seed", "view", "population", "confidence")
     with progress_bar("simulating") as progress:
         estimates = estimate_leakage(
             pairs,
@@ -115,9 +111,10 @@ def _estimates_text(estimates: Any, name: str) -> str:
         for pair, row in shown
     ]
     cautions = [f"  {pair}: {row['cautions']}" for pair, row in shown if row["cautions"]]
+    scope = "the population" if settings.population else "the table"
     lines = [
         f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
-        f"{settings.seed}; view: {settings.view}; intervals for the {settings.scope}",
+        f"{settings.seed}; view: {settings.view}; intervals for {scope}",
         text_columns(cells),
     ]
     if len(order) > SHOWN_PAIRS:
@@ -140,7 +137,7 @@ BENCHMARK_OPTIONS = grouped(
     chart_option("the scores"),
     click.option("--seed", type=SEED, default=0, help="Seed of the simulation."),
     output_options,
-    table_options,
+    click_options(TableOptions),
 )
 
 
@@ -174,7 +171,7 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
     from seepage.study.benchmarks import benchmark_analysers
 
     names = _data_names(data)
-    tables = {names[path]: read_data(path, options) for path in data}
+    tables = {names[path]: count_data(path, TableOptions) for path in data}
     with progress_bar("comparing") as progress:
         scores = benchmark_analysers(
             tables,
@@ -202,7 +199,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     """
     from seepage.study.benchmarks import EIGHT, benchmark_mechanisms
 
-    pairs = read_data(data, options)
+    pairs = count_data(data, TableOptions)
     with progress_bar("simulating") as progress:
         scores = benchmark_mechanisms(
             pairs,

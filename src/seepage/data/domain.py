@@ -19,6 +19,9 @@ OTHER = "(other)"
 """Label of the category of pooled values; tables coded in a domain that has it put all other values
 there."""
 
+ALL_OTHERS = "*"
+"""Key of mappings by column or attribute for those that they do not name."""
+
 MAX_SHOWN = 8
 """Maximum number of attributes in the `repr` of a domain."""
 
@@ -236,13 +239,17 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
     domain
         The attributes.
     setting
-        One value for all attributes, a sequence in the domain's order, or a mapping by name.
+        One value for all attributes, a sequence in the domain's order, or a mapping by name, with
+        `"*"` for those that it does not name.
     name
         The parameter's name, for messages.
     """
     if isinstance(setting, Mapping):
         for attribute in setting:
-            domain.index(attribute)
+            if attribute != ALL_OTHERS:
+                domain.index(attribute)
+        if ALL_OTHERS in setting:
+            setting = {**dict.fromkeys(domain.names, setting[ALL_OTHERS]), **setting}
         missing = [attribute for attribute in domain.names if attribute not in setting]
         if missing:
             raise InputError(

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from seepage import _checks
+from seepage._options import takes
 from seepage._results import Progress
 from seepage.data.counting.count import ENGINES, SPARK, count_scan, is_spark_frame
 from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import Records
-from seepage.data.table.options import TableOptions
+from seepage.data.table.options import DataOptions, TableOptions
+from seepage.data.table.scan import open_scan
 from seepage.errors import DomainError, InputError
 
 RECODING_OPTIONS = ("columns", "drop", "rename", "pool")
@@ -30,13 +32,8 @@ DATA_OPTIONS = (*(field.name for field in fields(TableOptions)), *ENGINE_OPTIONS
 PARQUET_SIGNATURE = b"PAR1"
 
 
-def count_pairs(
-    data: Any,
-    *,
-    engine: str = "auto",
-    progress: Progress | None = None,
-    **table_options: Any,
-) -> PairCounts:
+@takes(DataOptions)
+def count_pairs(data: Any, options: DataOptions) -> PairCounts:
     """Return the pair counts: the two-way contingency table of every pair of attributes.
 
     Parameters
@@ -46,36 +43,6 @@ def count_pairs(
         a folder of such files, a glob, or a list of paths; or a Spark DataFrame; or the name of a
         dataset, a file of pair counts, `PairCounts` or `Records`, for which only the options
         `columns`, `drop`, `rename` and `pool` are allowed.
-    engine
-        `"numpy"`, `"numba"`, or `"auto"`: Numba if the work exceeds the time to load it; `"spark"`:
-        the executors of the active Spark session read the Parquet files.  All counts are equal.
-    progress
-        Called with the number of records read and their total, None if unknown; not called by
-        Spark, which shows its own progress.
-    table_options
-        The options of `seepage.data.table.TableOptions`; the most common are:
-
-        bins
-            Binning of numeric columns with many values: `10` or `"quantile:10"`, `"width:8"`,
-            ascending edges, `"none"`, or a mapping by column with `"*"` for all others.
-        columns, drop, rename
-            The columns to use, the columns to leave out, and new names.
-        missing
-            `"category"`: missing values are a category; `"drop"`: records with a missing value
-            are left out.
-        pool
-            Values of fewer records (`100`, or a share such as `0.001`) are merged into "(other)".
-        person
-            The column that identifies the person: only the first record of each person is kept.
-        max_values
-            Maximum alphabet size; a column with more values raises an error.
-        domain
-            Count in this domain, so that shards can be merged by `+`; values outside raise an
-            error.
-        few, missing_markers
-            Maximum number of distinct numbers that are not binned; strings that mean missing.
-        delimiter, column_names, skip_lines, encoding
-            The format of text files.
 
     Notes
     -----
@@ -90,8 +57,7 @@ def count_pairs(
     >>> pairs.table("sex", "smoker").tolist()
     [[0, 2], [1, 1]]
     """
-    _checks.choice(engine, "engine", ENGINES)
-    return as_pairs(data, engine=engine, progress=progress, **table_options)
+    return as_pairs(data, **options.reading)
 
 
 def as_pairs(data: Any, **options: Any) -> PairCounts:
@@ -153,7 +119,7 @@ def as_counted(
     table_options = options if within is None else {**options, "domain": within}
     _checks.progress(options.get("progress"))
     if isinstance(data, (PairCounts, Records)):
-        _allow_only(RECODING_OPTIONS, options, "the data are counted already")
+        _allow_only((*RECODING_OPTIONS, "progress"), options, "the data are counted already")
         return _within(_recoded(data, options), within)
     if isinstance(data, (str, os.PathLike)):
         if is_dataset_name(data):
@@ -202,8 +168,6 @@ def _read(
 
         counted = count_with_spark(data, table)
     else:
-        from seepage.data.table.scan import open_scan
-
         counted = count_scan(open_scan(data, table), engine, progress)
     return counted if table.pool is None else pool_rare(counted, table.pool)
 

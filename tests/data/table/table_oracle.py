@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from seepage.data.table.options import TableOptions
-from seepage.data.table.scan import open_scan
+from seepage.data.table import TableOptions, open_scan
 
 
 def read(data, **options):

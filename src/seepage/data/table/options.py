@@ -7,16 +7,15 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 from seepage import _checks
-from seepage.data.domain import Domain
+from seepage._options import changed, option
+from seepage._results import Progress
+from seepage.data.domain import ALL_OTHERS, Domain
 from seepage.data.table.bins import BinningRule, Edges, NoBins, Quantile, Width
 from seepage.data.table.labels import number_label
 from seepage.errors import InputError, Setting, TableError
 
 MAX_ALPHABET = 2**16 - 2
 """Maximum alphabet size: codes have 16 bits, and one code is reserved for new values."""
-
-ALL_OTHERS = "*"
-"""Key of `bins` for the columns that it does not name."""
 
 MAX_BINS = 10_000
 BIN_FORMATS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
@@ -81,21 +80,40 @@ class TableOptions:
     Width(bins=8)
     """
 
-    columns: Sequence[str] | None = None
-    drop: Sequence[str] = ()
-    rename: Mapping[str, str] = field(default_factory=dict)
-    bins: Bins = None
-    missing: str = "category"
-    max_values: int = 1000
+    columns: Sequence[str] | None = option(None, "Only these columns.")
+    drop: Sequence[str] = option((), "All columns but these.")
+    rename: Mapping[str, str] = field(
+        default_factory=dict, metadata={"help": "Rename a column.", "metavar": "OLD=NEW"}
+    )
+    bins: Bins = option(
+        None,
+        "Bin numbers with many values: quantile:10 (the default), width:8, or edges such as "
+        "0,18,65,120; for one column or for all.",
+        metavar="[COLUMN=]RULE",
+    )
+    missing: str = option(
+        "category",
+        "Missing values: a category of their own, or drop the record.",
+        choices=("category", "drop"),
+    )
+    max_values: int = option(1000, "The largest number of values of a column; more are an error.")
     few: int = 50
-    missing_markers: Sequence[str] = ()
-    delimiter: str | None = None
+    missing_markers: Sequence[str] = option(
+        (), "Text that means missing, as ?.", name="missing-marker", metavar="TEXT"
+    )
+    delimiter: str | None = option(None, "The CSV delimiter; detected by default.", metavar="CHAR")
     column_names: Sequence[str] | None = None
     skip_lines: int = 0
-    encoding: str = "utf-8"
+    encoding: str = option("utf-8", "Encoding of text files, such as latin-1.")
     domain: Domain | None = None
-    pool: float | None = None
-    person: str | None = None
+    pool: float | None = option(
+        None,
+        "Merge values of fewer than N records into (other); below 1: a share of all records.",
+        metavar="N",
+    )
+    person: str | None = option(
+        None, "Keep the first record of each person in this column.", metavar="COLUMN"
+    )
 
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
@@ -222,6 +240,37 @@ class TableOptions:
             known = [choice.name for choice in choices]
             _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins")
         return choices
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(TableOptions):
+    """Options of functions that take `data`: how a table is coded, and by what it is read.
+
+    Parameters
+    ----------
+    engine
+        `"numpy"`, `"numba"`, or `"auto"`: Numba if the work exceeds the time to load it; `"spark"`:
+        the executors of the active Spark session read the Parquet files.  All counts are equal.
+    progress
+        Called with the number of steps done and their total, None if unknown.
+    """
+
+    engine: str = option(
+        "auto",
+        "What reads DATA; spark: its executors read the Parquet files themselves.",
+        choices=("auto", "numpy", "numba", "spark"),
+    )
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checks.choice(self.engine, "engine", ("auto", "numpy", "numba", "spark"))
+        _checks.progress(self.progress)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options of reading `data` that differ from their defaults, by name."""
+        return changed(self, DataOptions)
 
 
 def _is_text_encoding(name: Any) -> bool:

@@ -14,8 +14,7 @@ import numpy as np
 from seepage._numerics import Floats, round_down, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
-from seepage.designs.form import Form
-from seepage.designs.forms.form_problem import TOLERANCE, FormProblem, Indices
+from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import FormTable
 from seepage.errors import Setting, Text
@@ -32,7 +31,7 @@ MERGED_WORK = 1e6
 
 def coarse_form(
     problem: FormProblem, records: Records | None, form: Indices, timer: Timer | None = None
-) -> Form:
+) -> FittedForm:
     """Return a form of equal budgets whose totals are the smaller of `merged` and `worst`.
 
     `merged` totals are computed if records are given, up to `MERGED_WORK`.
@@ -54,7 +53,7 @@ class _TimeUpError(Exception):
 
 def _merged(
     problem: FormProblem, records: Records, form: Indices, split: float, timer: Timer | None
-) -> Form:
+) -> FittedForm:
     """Return the form with the largest equal budgets within the limits, by `merged` totals."""
 
     def totals(budget: float) -> Floats:
@@ -82,10 +81,10 @@ def _merged(
 
 def _best_mechanisms(
     problem: FormProblem, form: Indices, epsilons: Floats, totals: Floats, guarantee: str
-) -> Form:
+) -> FittedForm:
     """Return the form with the most precise mechanism of each attribute; totals hold for any."""
     best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
-    return problem.form(form, epsilons, totals, tuple(best), guarantee)
+    return FittedForm(form, epsilons, totals, tuple(best), guarantee)
 
 
 # Refined budgets ----------------------------------------------------------------------------------
@@ -103,14 +102,14 @@ MIN_REFINED_GAIN = 1e-5
 """Minimum relative increase of the gain for a step to be taken; else the radius shrinks."""
 
 
-def refine(problem: FormProblem, form: Form, prices: Floats) -> Form:
+def refine(problem: FormProblem, form: FittedForm, prices: Floats) -> FittedForm:
     """Return the form with one budget per attribute, of at least the same gain at these prices.
 
     A form with another guarantee than `"exact"` is returned unchanged.
     """
     if len(form.attributes) == 1 or form.guarantee != "exact":
         return form
-    table = problem.scorer.counter.table(problem.indices(form))
+    table = problem.scorer.counter.table(form.attributes)
     epsilons, radius = form.epsilons, START_RADIUS
     gain = _gain(problem, table, epsilons, prices)
     while radius >= MIN_RADIUS:
@@ -199,17 +198,17 @@ class TableCertifier:
         self.mergeable = None if self.stratified else records
         """The records of `merged` totals, which do not count public and known attributes."""
         self._prices = np.zeros(0)
-        self._refined: dict[tuple[tuple[str, ...], bytes], Form] = {}
+        self._refined: dict[tuple[Indices, bytes], FittedForm] = {}
         """Refined forms at the last prices: rounds without an improving form repeat themselves."""
 
-    def singles(self) -> list[Form]:
+    def singles(self) -> list[FittedForm]:
         """Return forms of one question by another mechanism than GRR, where it is more precise.
 
         Totals are the exact values of `leakage_matrix`, at most the budget.  A form is returned
         only if every total is within its limit at exactly this budget, as the leakage of subset
         selection is not monotone in the budget.
         """
-        problem, caps, forms = self.problem, self.problem.caps, list[Form]()
+        problem, caps, forms = self.problem, self.problem.caps, list[FittedForm]()
         names = ["grr"] * len(caps)
         for item in () if self.stratified else problem.items:
             if len(item) == 1:
@@ -219,16 +218,16 @@ class TableCertifier:
             leakages = leakage_matrix(self.records.pairs(), budgets, mechanism=names).values
         for j in np.flatnonzero(budgets).tolist():
             totals = np.where(np.arange(len(caps)) == j, caps[j], leakages[:, j])
-            form = problem.form((j,), caps[[j]], totals, (names[j],))
+            form = FittedForm((j,), caps[[j]], totals, (names[j],))
             if problem.excess(totals, form.epsilons) <= 0 and problem.is_useful(form):
                 forms.append(form)
         return forms
 
-    def budget_form(self, j: int, timer: Timer) -> Form | None:
+    def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
         """Return None: no form has totals equal to its budget, as exact totals are at most that."""
         return None
 
-    def certify(self, form: Form, prices: Floats | None = None) -> Form:
+    def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
         """Return a form of the search, whose totals are certified; see `CertifyForm`."""
         if prices is None:
             return form
@@ -239,11 +238,11 @@ class TableCertifier:
             self._refined[key] = refine(self.problem, form, prices)
         return self._refined[key]
 
-    def proven(self, forms: list[Form]) -> list[Form]:
+    def proven(self, forms: list[FittedForm]) -> list[FittedForm]:
         """Return the forms unchanged: their totals are exact, rounded up."""
         return forms
 
-    def notes(self, forms: list[Form]) -> Iterator[str]:
+    def notes(self, forms: list[FittedForm]) -> Iterator[str]:
         """Yield a note: for whom the limits hold."""
         yield Text(
             "every limit holds for the people in this table, and for them only; ",

@@ -201,7 +201,7 @@ class Data:
         return self._binned_cardio([WEIGHT_BANDS[0], *WEIGHT_BANDS[2:-2], WEIGHT_BANDS[-1]])
 
     def _binned_cardio(self, weights: list[float]) -> PairCounts:
-        bins = {"height": "quantile:6", "weight": weights, "ap_hi": "quantile:2"}
+        bins: dict[str, Any] = {"height": "quantile:6", "weight": weights, "ap_hi": "quantile:2"}
         columns = [*self.pairs("cardio").domain.names, *bins]
         return count_pairs(dataset("cardio").read(), columns=columns, bins=bins)
 
