@@ -197,7 +197,7 @@ def _population_coverage() -> Iterator[Figure]:
             seen = drawn.sum(axis=1) > 0
             exact = _truth(table[seen], channel)
             collection = simulate(drawn[seen], channel, REPLICAS, generator)
-            limits = interval(collection, 0.95, population=True)
+            limits = interval(collection, 0.95, "population")
             found.append((limits.lower <= exact <= limits.upper, limits.upper - limits.lower))
         yield _covered(f"{name}: 95% intervals for the population, N = 5,000", found)
 

@@ -9,7 +9,7 @@ from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.mechanisms import MatrixMechanism
 from seepage.plan import (
-    FormDraft,
+    Form,
     MatrixChannel,
     ProductChannel,
     Question,
@@ -79,12 +79,8 @@ def matrix(domain, names, epsilon, seed=1):
 
 def forms_plan(pairs, channels, shares=None, limit=None, **settings):
     """A plan of forms whose totals are what budgets add up to."""
-    shares = shares or [1.0] * len(channels)
-    drafts = [
-        FormDraft(share, channel, "worst", [channel.record] * len(pairs.domain))
-        for share, channel in zip(shares, channels, strict=True)
-    ]
-    return plan_of_forms(pairs, drafts, limit=limit, **settings)
+    forms = [Form.of(one, "worst", [one.record] * len(pairs.domain)) for one in channels]
+    return plan_of_forms(pairs, forms, shares=shares, limit=limit, **settings)
 
 
 def three_forms(pairs):

@@ -168,7 +168,7 @@ def test_an_analysis_of_robust_bounds(tmp_path):
     assert (found.matrix.values > plain.matrix.values)[~np.eye(3, dtype=bool)].all()
     assert {total.guarantee for total in found.totals.totals} == {"worst", "independent"}
     assert "robust bounds of radius 0.05" in found.totals.unavailable["exact"]
-    with pytest.raises(InputError, match="limits need a matrix with radius 0"):
+    with pytest.raises(InputError, match="intervals need a matrix with radius 0"):
         found.matrix.interval()
     assert found.to_dict()["interval"] is None
     found.save(tmp_path / "robust.json")

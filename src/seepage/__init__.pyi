@@ -24,7 +24,7 @@ from seepage.errors import InputError as InputError
 from seepage.errors import SeepageError as SeepageError
 from seepage.errors import TableError as TableError
 from seepage.leakage import LeakageCurve as LeakageCurve
-from seepage.leakage import LeakageLimits as LeakageLimits
+from seepage.leakage import LeakageIntervals as LeakageIntervals
 from seepage.leakage import LeakageMatrix as LeakageMatrix
 from seepage.leakage import epsilon_for_leakage as epsilon_for_leakage
 from seepage.leakage import exact_leakage as exact_leakage

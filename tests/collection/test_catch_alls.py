@@ -83,7 +83,7 @@ def test_a_value_outside_names_row_and_column_and_is_not_echoed(case):
 def test_a_text_in_a_binned_column_of_a_text_file(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text(f"sex,job,age,ill\nF,nurse,30,no\nM,smith,{SECRET},no\n")
-    with pytest.raises(TableError) as caught:
+    with pytest.raises(DomainError) as caught:
         codes_of(path)
     assert "record 2: column 'age'" in str(caught.value)
     assert SECRET not in str(caught.value)

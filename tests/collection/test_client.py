@@ -116,6 +116,24 @@ def test_a_tampered_plan_is_rejected(client):
     assert "does not match its digest" in found["message"]
 
 
+@pytest.mark.parametrize("draw", ["constructor", "toString", "__proto__", "hasOwnProperty"])
+def test_a_forged_plan_cannot_name_a_draw_that_is_none(client, draw):
+    wire = copy.deepcopy(WIRES["grr"])
+    wire["forms"][0]["questions"][0]["draw"] = draw
+    found = load(client, wires.client_file(wire))
+    assert found["error"] == "PlanError"
+    assert "a client cannot draw reports of grr" in found["message"]
+
+
+def test_a_forged_plan_of_many_levels_is_rejected(client):
+    text = json.dumps(wires.client_file(WIRES["grr"]))
+    deep = text.replace('"wire": {', '"wire": {"deep": ' + "[" * 20_000 + "]" * 20_000 + ", ")
+    assert deep != text
+    found = load(client, deep)
+    assert found["error"] == "PlanError"
+    assert "must have at most 20 levels" in found["message"]
+
+
 def test_the_file_of_a_plan_is_loaded_as_it_is(client, tmp_path):
     plan_for(counts(), 1.0).save(tmp_path / "plan.json")
     content = (tmp_path / "plan.json").read_text()

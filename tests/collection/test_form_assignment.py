@@ -27,9 +27,9 @@ from seepage.collection.perturb import perturb_file
 from seepage.collection.report_source import open_reports
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.records import Records
+from seepage.designs.form import cumulative
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import randomness
-from seepage.plan.form import cumulative
 
 PAIRS = counts()
 PLAN = three_forms(PAIRS)
@@ -144,7 +144,11 @@ def test_files_are_written_in_chunks_and_read_back(tmp_path):
         ("form", lambda v: [None, *v[1:]], "record 1: column 'form' is damaged"),
         ("form", lambda v: [v[0] % 3 + 1, *v[1:]], "record 1: column '[123]:.* no others"),
         ("1:sex", lambda v: [7 if x is not None else x for x in v], "column '1:sex' is damaged"),
-        ("3:report", lambda v: [0] * len(v), "the reports of form 3 and no others"),
+        (
+            "3:report",
+            lambda v: [0] * len(v),
+            "record [0-9]+: column '3:report' is damaged: .* its form, and no others",
+        ),
     ],
 )
 def test_damaged_reports_are_rejected_with_their_record(column, change, message):

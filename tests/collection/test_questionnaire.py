@@ -19,7 +19,7 @@ from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import MatrixMechanism
-from seepage.plan import FormDraft, MatrixChannel, plan_of_forms
+from seepage.plan import Form, MatrixChannel, plan_of_forms
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
 CODEBOOK = """attribute,value,label
@@ -146,7 +146,7 @@ def test_long_lists_and_answers_that_are_reported_together(site, person):
     pairs = PairCounts(domain, [[1] * 20, [10, 10]], [1, 0] * 10 + [0, 1] * 10)
     weights = np.ones((40, 40)) + 2 * np.eye(40)
     channel = MatrixChannel.of(["town", "sex"], MatrixMechanism(weights / 42))
-    form = FormDraft(1.0, channel, "worst", [channel.record] * 2)
+    form = Form.of(channel, "worst", [channel.record] * 2)
     page = person.open(publish(site, plan_of_forms(pairs, [form], limit=2.0)))
     page.get_by_label("town").select_option("town 7")
     page.get_by_label("M").check()
@@ -424,3 +424,41 @@ def test_a_mechanism_that_no_client_can_draw_is_rejected(tmp_path):
 def test_an_endpoint_cannot_widen_the_policy(address):
     with pytest.raises(InputError, match="endpoint must be an address"):
         checked_endpoint(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://[::1]/",
+        "https://[2001:db8::1]/r",
+        "https://example.org:99999/r",
+        "https://example.org:0/r",
+        "https://example.org:/r",
+        "https://example.org:x/r",
+        "https://example.org/a/../r",
+        "https://example.org/./r",
+        "https://example.org/r/..",
+        "https://example.org/a/%2E./r?x=1",
+        "https://example.org/a/..?x=1",
+        "https://exa_mple.org/r",
+        "https://example..org/r",
+        "https://example.org/{id}",
+    ],
+)
+def test_an_endpoint_that_can_never_send_is_rejected(address):
+    with pytest.raises(InputError, match="endpoint must be an address"):
+        checked_endpoint(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org",
+        "https://example.org:65535/a/.../b..c/r.x?key=a/../b&other=%20",
+        "http://localhost:8000/reports",
+        "http://127.0.0.1/r/",
+        "HTTPS://Example.org/r",
+    ],
+)
+def test_other_endpoints_are_taken_as_they_are(address):
+    assert checked_endpoint(address) == address

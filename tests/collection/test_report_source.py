@@ -115,7 +115,7 @@ def test_empty_reports_are_rejected(reports):
     field = reports.schema.field(0).with_nullable(True)
     gaps = pa.array([None, *reports.column(0).to_pylist()[1:]], field.type)
     message = error_message(reports.replace_schema_metadata(None).set_column(0, field, gaps))
-    assert "1 empty reports" in message
+    assert "record 1: column 'sex' is damaged: it must hold one report of each person" in message
 
 
 def test_impossible_reports_are_rejected(reports):

@@ -36,9 +36,11 @@ def drawn(number, seed=0, which=0):
 def kernel_of(form):
     """The likelihood of every report of a designed form for each cell, up to factors."""
     indices = [DOMAIN.index(name) for name in form.attributes]
-    if form.matrix is not None:
+    if not form.is_product:
         sizes = [SIZES[j] for j in indices]
-        return form.matrix.channel()[np.ravel_multi_index(tuple(CELLS[:, indices].T), sizes)]
+        return form.channel.mechanism.channel()[
+            np.ravel_multi_index(tuple(CELLS[:, indices].T), sizes)
+        ]
     kernel = np.ones((len(CELLS), 1))
     for j, e in zip(indices, form.epsilons, strict=True):
         factors = np.exp(-e * (CELLS[:, j][:, None] != np.arange(SIZES[j])))
@@ -124,28 +126,6 @@ def test_too_few_records_give_smp_for_everybody_with_the_reason():
     plan = sp.design(few, 1.0, seconds=3)
     assert plan.kind == "certified"
     assert "for everybody" in repr(plan)
-
-
-def rare_table(values):
-    """Three attributes that hardly depend on each other; the last has values of 80 records."""
-    rng = np.random.default_rng(7)
-    codes = rng.integers(0, 2, (20_000, 3))
-    for value in range(values):
-        codes[80 * value : 80 * (value + 1), 2] = 2 + value
-    names = tuple(map(str, range(2 + values)))
-    return Records(
-        Domain([Attribute("a0", names[:2]), Attribute("a1", names[:2]), Attribute("a2", names)]),
-        codes,
-    )
-
-
-def test_a_note_says_what_pooling_would_gain():
-    found = sp.find_design(rare_table(10), 1.0, seconds=3, shape="never")
-    note = next(note for note in found.notes if note.startswith("pool=100"))
-    assert "a2 10" in note
-    pooled = sp.find_design(rare_table(0), 1.0, seconds=3, shape="never")
-    assert pooled.error / smp(pooled) < 0.8 * found.error / smp(found)
-    assert not any("pool=" in note for note in pooled.notes)
 
 
 def test_a_sample_is_enough_for_the_population_and_not_for_the_table():

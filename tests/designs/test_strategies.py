@@ -53,7 +53,8 @@ def test_fake_data_has_the_closed_form_variance(amplified):
     claim = sampling_with_fake_data(pairs, 2.0, amplified=amplified)
     rng = np.random.default_rng(5)
     errors = []
-    for name, budget, margin in zip(claim.mechanisms, claim.epsilons, pairs.marginals, strict=True):
+    chosen, budgets = claim.mechanisms.values(), claim.epsilons.values()
+    for name, budget, margin in zip(chosen, budgets, pairs.marginals, strict=True):
         found = [estimated_with_fakes(name, margin, budget, 3, rng) for _ in range(60)]
         errors.append(((np.array(found) - margin / margin.sum()) ** 2).sum(axis=1).mean())
     ratio = np.mean(errors) / claim.error

@@ -15,12 +15,12 @@ from scipy.special import rel_entr
 
 from seepage.leakage.deviations import (
     clopper_pearson,
-    kl_inf_limits,
+    kl_inf_interval,
     kl_lower,
     kl_upper,
     mixture_radius,
-    proportion_limits,
-    quantile_limits,
+    proportion_interval,
+    quantile_intervals,
     tangent_lines,
 )
 
@@ -64,7 +64,7 @@ def test_binomial_limits_hold_without_replacement(people, n, c):
 @pytest.mark.parametrize("level", [0.005, 0.25])
 def test_the_textbook_interval_is_that_of_clopper_and_pearson(level):
     hits = np.array([0, 1, 37, 99, 100])
-    limits = proportion_limits(hits, 100 - hits, level)
+    limits = proportion_interval(hits, 100 - hits, level)
     exact = [stats.binomtest(int(k), 100).proportion_ci(1 - 2 * level, "exact") for k in hits]
     found = np.transpose(limits)
     assert found == pytest.approx(np.array(exact))
@@ -73,7 +73,7 @@ def test_the_textbook_interval_is_that_of_clopper_and_pearson(level):
 @pytest.mark.parametrize(("count", "level"), list(product([20, 100, 1_000], [0.05, 0.5, 0.95])))
 def test_limits_of_quantiles_hold_as_often_as_stated_and_are_tight(count, level):
     beta = 0.01
-    [[[_, low, high]]] = quantile_limits(np.arange(1.0, count + 1)[None], [level], beta)
+    [[[_, low, high]]] = quantile_intervals(np.arange(1.0, count + 1)[None], [level], beta)
     below = stats.binom(count, level)
     assert low == 0 or below.cdf(low - 1) <= beta / 2
     assert low == count or below.cdf(low) > beta / 2
@@ -110,9 +110,9 @@ def test_mean_limits_have_their_error_probability(n):
     ways = np.array([math.factorial(n) // math.prod(map(math.factorial, t)) for t in tables])
     means = tables @ weights / n
     radius = mixture_radius(n, c)
-    limits = kl_inf_limits(weights, tables / n, radius, 0.0, 1.0)
+    limits = kl_inf_interval(weights, tables / n, radius, 0.0, 1.0)
     scale = 0.1, 1.0
-    tight = kl_inf_limits(weights, tables / n, radius, *scale)
+    tight = kl_inf_interval(weights, tables / n, radius, *scale)
     coin = kl_lower(means, c / n), kl_upper(means, c / n)
     for p in np.random.default_rng(0).dirichlet([0.5] * 3, 40):
         chance, mean = ways * np.prod(p**tables, axis=1), float(p @ weights)
@@ -123,7 +123,7 @@ def test_mean_limits_have_their_error_probability(n):
 
 def test_limits_without_records_are_the_full_range():
     assert clopper_pearson(0, 0, 5.0) == (0.0, 1.0)
-    found = kl_inf_limits([0.2, 1.0], [0.0, 0.0], mixture_radius(0, 5.0), 0.2, 1.0)
+    found = kl_inf_interval([0.2, 1.0], [0.0, 0.0], mixture_radius(0, 5.0), 0.2, 1.0)
     assert (found.lower, found.upper) == (0.2, 1.0)
 
 
@@ -203,7 +203,7 @@ def test_kl_inf_limits_match_a_general_solver():
     for _ in range(15):
         weights = np.sort(rng.random(4)) * 0.9 + 0.05
         shares, radius = rng.dirichlet([1.0] * 4), float(np.exp(rng.uniform(-4, 0)))
-        found = kl_inf_limits(weights, shares, radius, 0.0, 1.0)
+        found = kl_inf_interval(weights, shares, radius, 0.0, 1.0)
         assert found.upper == pytest.approx(general_upper(weights, shares, radius, 1.0), abs=2e-5)
         mirrored = 1 - general_upper(1 - weights, shares, radius, 1.0)
         assert found.lower == pytest.approx(mirrored, abs=2e-5)
@@ -213,7 +213,7 @@ def test_kl_inf_limits_attain_their_radius():
     """At the limit the nearest distribution is exactly as far as allowed, in closed form."""
     weights, shares = np.array([0.1, 0.3, 0.7]), np.array([0.5, 0.3, 0.2])
     for radius in (1e-5, 1e-3, 0.05):
-        upper = float(kl_inf_limits(weights, shares, radius, 0.0, 1.0).upper)
+        upper = float(kl_inf_interval(weights, shares, radius, 0.0, 1.0).upper)
         bets = np.linspace(0, 1, 200_001)[:, None]
         wealth = (shares * np.log1p(-bets * (weights - upper) / (1 - upper))).sum(axis=1)
         assert wealth.max() == pytest.approx(radius, rel=1e-4)

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
+from seepage.designs.form import cumulative, integer_shares
+from seepage.designs.report_channels import parse_integer, sum_above
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.mechanisms import GRR, MatrixMechanism, registered
 from seepage.plan import (
-    FormDraft,
+    Form,
     MatrixChannel,
     Plan,
     ProductChannel,
@@ -27,7 +29,6 @@ from seepage.plan import (
     plan_of_forms,
     plan_schema,
 )
-from seepage.plan.form import cumulative, integer_shares, parse_integer, sum_above
 from seepage.plan.plan_check import matrix_totals
 from seepage.totals import total_leakage
 
@@ -94,7 +95,7 @@ def test_an_attribute_of_two_plans_has_the_forms_of_each():
     first = forms_plan(PAIRS, [product(sex=1.0, job=1.0, age=1.0, ill=1.0)])
     second = forms_plan(PAIRS, [product(sex=1.0, job=1.0, age=1.0), product(ill=0.5)])
     made = Plan(
-        attributes=first.attributes,
+        listed=first.listed,
         forms=second.forms,
         guarantee="worst",
         kind="certified",
@@ -108,11 +109,11 @@ def test_guarantees_of_forms_make_one_of_the_plan():
     channels = [product(sex=1.0), product(job=1.0)]
 
     def plan(*guarantees):
-        drafts = [
-            (1.0, channel, name, [1.0] * 4)
+        forms = [
+            Form.of(channel, name, [1.0] * 4)
             for channel, name in zip(channels, guarantees, strict=True)
         ]
-        return plan_of_forms(PAIRS, drafts, limit=1.0)
+        return plan_of_forms(PAIRS, forms, limit=1.0)
 
     assert (plan("exact", "exact").guarantee, plan("exact", "exact").kind) == ("exact", "certified")
     assert (plan("exact", "merged").guarantee, plan("exact", "merged").kind) == (
@@ -143,7 +144,7 @@ def test_invalid_shares_raise(shares):
 def test_forms_with_share_0_are_dropped():
     channels = [product(sex=1.0), product(job=1.0), product(age=1.0)]
     plan = forms_plan(PAIRS, channels, [1.0, 1e-30, 0.0])
-    assert [form.share for form in plan.forms] == [str(2**64)]
+    assert [(form.share, form.chance) for form in plan.forms] == [(1.0, 2**64)]
     assert cumulative(PLAN.forms)[-1] == 2**64
 
 
@@ -154,22 +155,23 @@ def test_texts_that_are_not_integers_up_to_2_to_the_64_raise(text):
 
 
 def test_a_total_above_its_limit_names_its_form():
-    drafts = [
-        (1.0, product(sex=1.0), "worst", [1.0] * 4),
-        (1.0, product(ill=2.0), "worst", [2.0] * 4),
+    forms = [
+        Form.of(product(sex=1.0), "worst", [1.0] * 4),
+        Form.of(product(ill=2.0), "worst", [2.0] * 4),
     ]
     with pytest.raises(InputError, match=r"limit 1\.5, got 2\.0 in form 2"):
-        plan_of_forms(PAIRS, drafts, limit=1.5)
-    with pytest.raises(InputError, match="'ill' has none"):
-        plan_of_forms(PAIRS, [(1.0, product(sex=1.0), "worst", [1.0] * 3)], limit=1.5)
-    assert plan_of_forms(PAIRS, drafts, limit=2.0)["sex"].form == 2
+        plan_of_forms(PAIRS, forms, limit=1.5)
+    with pytest.raises(InputError, match="form 1 must have one total for each of 4 attributes"):
+        plan_of_forms(PAIRS, [Form.of(product(sex=1.0), "worst", [1.0] * 3)], limit=1.5)
+    assert plan_of_forms(PAIRS, forms, limit=2.0)["sex"].form == 2
 
 
 def test_the_record_leakage_is_at_least_the_sum_of_budgets():
     budgets = [0.1] * 3
-    assert Fraction(sum_above(budgets)) >= sum(map(Fraction, budgets))
-    draft = FormDraft(1.0, product(sex=0.1, job=0.1, ill=0.1), "worst", [1.0] * 4, record=0.1)
-    assert plan_of_forms(PAIRS, [draft], limit=1.0).forms[0].record == sum_above(budgets)
+    form = Form.of(product(sex=0.1, job=0.1, ill=0.1), "worst", [1.0] * 4)
+    assert Fraction(form.record) >= sum(map(Fraction, budgets))
+    assert form.record == sum_above(budgets) == np.nextafter(0.3, 1)
+    assert product(sex=1e308, ill=1e308).record == math.inf
 
 
 # The file ----------------------------------------------------------------------------------------
@@ -199,8 +201,6 @@ MATRIX = ["plan", "forms", 2, "channel"]
         ([*MATRIX, "frequencies"], [1.0], "must be 12 numbers"),
         ([*MATRIX, "questions"], [], "unknown field `questions`"),
         (["plan", "guarantee"], "by form", "must be that of its forms, 'worst'"),
-        (["plan", "attributes", 0, "form"], 4, "must be from 1 to 3"),
-        (["plan", "attributes", 0, "form"], 0, "$.plan.attributes[0].form"),
     ],
 )
 def test_invalid_forms_are_named(saved, keys, value, message):
@@ -389,12 +389,9 @@ def test_a_matrix_that_is_a_product_has_the_totals_of_the_product():
 
 def test_every_form_is_checked():
     records = Records.from_data(people(500), domain=DOMAIN)
-    drafts = [
-        (1.0, product(sex=1.0, ill=0.5), "exact", [2.0] * 4),
-        (2.0, product(job=0.7), "exact", [2.0] * 4),
-        (1.0, matrix(DOMAIN, ["sex", "ill"], 1.0), "exact", [2.0] * 4),
-    ]
-    plan = plan_of_forms(records.pairs(), drafts, limit=2.0)
+    channels = product(sex=1.0, ill=0.5), product(job=0.7), matrix(DOMAIN, ["sex", "ill"], 1.0)
+    forms = [Form.of(channel, "exact", [2.0] * 4) for channel in channels]
+    plan = plan_of_forms(records.pairs(), forms, shares=[1.0, 2.0, 1.0], limit=2.0)
     checked = plan.check(records)
     budgets = {"sex": 1.0, "job": 0.0, "age": 0.0, "ill": 0.5}
     how = {"sex": "grr", "job": None, "age": None, "ill": "grr"}
@@ -411,11 +408,11 @@ def test_every_form_is_checked():
 
 
 def test_a_plan_for_a_population_is_checked_on_a_table():
-    drafts = [(1.0, product(sex=1.0), "exact", [2.0] * 4)]
+    forms = [Form.of(product(sex=1.0), "exact", [2.0] * 4)]
     settings = {"limit": 2.0, "scope": "population"}
     with pytest.raises(InputError, match="must have a confidence"):
-        plan_of_forms(PAIRS, drafts, **settings)
-    plan = plan_of_forms(PAIRS, drafts, confidence=0.95, **settings)
+        plan_of_forms(PAIRS, forms, **settings)
+    plan = plan_of_forms(PAIRS, forms, confidence=0.95, **settings)
     assert plan.scope == "population"
     found = plan.check(people(100))
     assert (found.within, found.kind, found.records) == (True, "certified", 100)

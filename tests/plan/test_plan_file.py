@@ -5,7 +5,6 @@ import copy
 import json
 
 import jsonschema
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -68,7 +67,6 @@ def test_the_file_has_format_version_and_provenance(plan, saved):
     sex = form["channel"]["questions"][0]
     assert (sex["attribute"], sex["mechanism"], sex["epsilon"]) == ("sex", "grr", 0.5)
     assert (form["channel"]["type"], form["share"]) == ("product", str(2**64))
-    assert form["record"] == pytest.approx(0.5 + 1.0 + 2.0 + 0.7, rel=1e-15)
     assert (content["plan"]["guarantee"], content["plan"]["kind"]) == ("worst", "certified")
     assert content["plan"]["provenance"]["digest"] == counts().digest
     assert content["plan"]["provenance"]["settings"] == {"limit": 3, "how": ["equal"]}
@@ -309,7 +307,6 @@ WRONG = {
     "more than all people": (["plan", "forms", 0, "share"], str(2**64 + 1), "out of 2^64"),
     "too few totals": (["plan", "forms", 0, "totals"], [1.0], "one total for each of 4"),
     "too few deltas": (["plan", "forms", 0, "total_deltas"], [0.1], "one for each of 4 totals"),
-    "a form that is not there": (["plan", "attributes", 0, "form"], 2, "must be from 1 to 1"),
     "another guarantee of the form": (
         ["plan", "forms", 0, "guarantee"],
         "exact",
@@ -422,21 +419,3 @@ def test_the_schema_rejects_wrong_fields_and_types(plan, case):
     part[keys[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(content, plan_schema())
-
-
-def test_totals_that_do_not_follow_from_the_forms_are_rejected(plan, saved):
-    """Even where somebody has computed the digest of what was edited."""
-    cases = {
-        "the record of form 1 must be at least that of its channel": lambda p: p["forms"][0].update(
-            record=1.0
-        ),
-        "must be the largest of its forms": lambda p: p["attributes"][0].update(total=1.0),
-        "with delta 0.0": lambda p: p["attributes"][0].update(total_delta=0.5),
-    }
-    for message, change in cases.items():
-        content = plan.to_dict()
-        change(content["plan"])
-        saved.write_text(json.dumps(content))
-        content["digest"] = msgspec.convert(content["plan"], Plan).digest
-        saved.write_text(json.dumps(content))
-        assert message in load_error(saved)

@@ -9,7 +9,7 @@ from test_report_browser import CONTRAST, UNNAMED
 import seepage as sp
 from plan_examples import counts, forms_plan, matrix, plan_for, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
-from seepage.plan import plan_of_forms
+from seepage.plan import Form, plan_of_forms
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_page import plan_page
 from seepage.plan.plan_text import ground, promise, unpromised
@@ -96,18 +96,18 @@ def test_public_and_left_out_attributes_are_named():
 
 def test_forms_that_rest_on_different_guarantees_name_the_weakest():
     pairs = binary_pairs(2)
-    drafts = [
-        (1.0, product(**{"question 1": 1.0}), "exact", [1.0, 1.0]),
-        (1.0, product(**{"question 2": 1.0}), "independent", [1.0, 1.0]),
+    forms = [
+        Form.of(product(**{"question 1": 1.0}), "exact", [1.0, 1.0]),
+        Form.of(product(**{"question 2": 1.0}), "independent", [1.0, 1.0]),
     ]
-    plan = plan_of_forms(pairs, drafts, limit=1.0)
+    plan = plan_of_forms(pairs, forms, limit=1.0)
     assert "(independent, exact). The weakest: It RESTS ON AN ASSUMPTION" in ground(plan)
     assert "promises" not in promise(plan)
 
 
 def test_what_reports_do_not_tell_and_unbounded_totals_are_shown(opened):
-    drafts = [(1.0, product(sex=0.0, ill=1.0), "worst", [1.0, 1.0, 1.0, math.inf])]
-    plan = plan_of_forms(counts(), drafts, limit=None)
+    forms = [Form.of(product(sex=0.0, ill=1.0), "worst", [1.0, 1.0, 1.0, math.inf])]
+    plan = plan_of_forms(counts(), forms, limit=None)
     page = opened(plan_page(plan))
     assert "everything: no bound" in page.inner_text(".attributes")
     assert page.inner_text(".precision tbody tr >> nth=0").split() == ["sex", "-"]

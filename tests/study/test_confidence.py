@@ -120,7 +120,7 @@ def test_intervals_for_the_population_cover(adult, records):
         channel = GRR(table.shape[1], 1.0).inferred_channel()
         collection = simulate(drawn, channel, 50, generator)
         exact = truth(table, channel)
-        found = interval(collection, 0.95, population=True)
+        found = interval(collection, 0.95, "population")
         hits.append(found.lower <= exact <= found.upper)
         found = interval(collection, 0.95)
         own.append(found.lower <= exact <= found.upper)
@@ -134,7 +134,7 @@ def test_intervals_for_the_population_cover_on_celeba():
     pairs, generator, hits = pairs_of("celeba"), np.random.default_rng(6), []
     for drawn, table in resampled(pairs, 5_000, generator, lambda t: True):
         channel = GRR(2, 1.0).inferred_channel()
-        found = interval(simulate(drawn, channel, 50, generator), 0.95, population=True)
+        found = interval(simulate(drawn, channel, 50, generator), 0.95, "population")
         hits.append(found.lower <= truth(table, channel) <= found.upper)
     assert np.mean(hits) >= 0.93
 
@@ -148,18 +148,18 @@ def random_table(generator, shape, records):
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-@pytest.mark.parametrize("population", [False, True])
-def test_independent_attributes_of_sixteen_values(population):
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_independent_attributes_of_sixteen_values(scope):
     channel, generator = GRR(16, 1.0).inferred_channel(), np.random.default_rng(11)
     corrected, plug_in = [], []
     for _ in range(40):
         table = random_table(generator, (16, 16), 5_000)
         collection = simulate(table, channel, 1, generator)
-        corrected.append(interval(collection, 0.95, population).corrected)
+        corrected.append(interval(collection, 0.95, scope).corrected)
         totals = collection.counts.sum(axis=1)
         plug_in.append(largest_log_ratios(collection.counts[:, :, None], totals)[0])
     assert np.mean(np.array(corrected) < 0.1) >= 0.95
-    assert np.mean(corrected) < (0.01 if population else 0.07)
+    assert np.mean(corrected) < (0.01 if scope == "population" else 0.07)
     assert 0.9 < np.mean(plug_in) < 1.5
 
 
@@ -248,13 +248,13 @@ def test_a_report_never_seen_leaves_no_upper_limit():
 # P-values ----------------------------------------------------------------------------------------
 
 
-def p_values(replicas, population, tables, epsilon=1.0):
+def p_values(replicas, scope, tables, epsilon=1.0):
     generator = np.random.default_rng(21)
     found = []
     for table in tables:
         channel = GRR(table.shape[1], epsilon).inferred_channel()
         collection = simulate(table, channel, replicas, generator)
-        tested = significance(collection, 99, lambda block: generator, population)
+        tested = significance(collection, 99, lambda block: generator, scope)
         found.append(tested.p_value)
     return np.array(found)
 
@@ -271,20 +271,20 @@ def independent_tables(count, shape=(3, 4), records=800):
 
 
 def test_p_values_are_uniform_under_independence():
-    assert uniform(p_values(1, False, independent_tables(500))) > 1e-3
+    assert uniform(p_values(1, "table", independent_tables(500))) > 1e-3
     product = np.outer([2, 3, 5], [10, 20, 30, 40])
-    assert uniform(p_values(50, False, [product] * 500, epsilon=0.5)) > 1e-3
+    assert uniform(p_values(50, "table", [product] * 500, epsilon=0.5)) > 1e-3
 
 
 def test_p_values_of_the_population_are_uniform_with_many_replicas():
     tables = independent_tables(400)
-    assert uniform(p_values(30, True, tables)) > 1e-3
-    assert uniform(p_values(30, False, tables)) < 1e-6  # replicas are no people
+    assert uniform(p_values(30, "population", tables)) > 1e-3
+    assert uniform(p_values(30, "table", tables)) < 1e-6  # replicas are no people
 
 
 def test_p_values_see_dependence():
     generator = np.random.default_rng(23)
     added = 150 * np.eye(3, 4, dtype=int)
     tables = [random_table(generator, (3, 4), 800) + added for _ in range(20)]
-    assert p_values(1, False, tables).max() < 0.1
-    assert p_values(20, True, tables).max() < 0.1
+    assert p_values(1, "table", tables).max() < 0.1
+    assert p_values(20, "population", tables).max() < 0.1

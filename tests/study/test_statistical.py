@@ -196,7 +196,7 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"seed": "x"}, "seed must be"),
         ({"confidence": 0}, "confidence must be"),
         ({"confidence": 1.0}, "confidence must be"),
-        ({"population": "yes"}, "population must be"),
+        ({"scope": "yes"}, "scope must be"),
         ({"view": "guess"}, "view must be"),
         ({"method": "fast"}, "method must be"),
         ({"threads": 0}, "threads must be"),
@@ -231,9 +231,9 @@ def test_no_records_no_leakage():
 
 
 @pytest.mark.parametrize("method", ["aggregate", "records"])
-@pytest.mark.parametrize("population", [False, True])
-def test_threads_do_not_change_numbers(pairs, method, population):
-    call = {"surrogates": 30, "replicas": 3, "method": method, "population": population}
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_threads_do_not_change_numbers(pairs, method, scope):
+    call = {"surrogates": 30, "replicas": 3, "method": method, "scope": scope}
     found = [
         estimate_leakage(pairs, mechanism="oue", epsilon=1.0, seed=4, threads=t, **call)
         for t in (1, 2, 5)
@@ -312,11 +312,11 @@ def test_no_budget_no_leakage(people, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [50.0, 700.0, 800.0])
-@pytest.mark.parametrize("population", [False, True])
-def test_an_empty_cell_is_infinite_with_a_caution(people, epsilon, population):
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_an_empty_cell_is_infinite_with_a_caution(people, epsilon, scope):
     pairs = count(people[0], people[0])
     found = estimate_leakage(
-        pairs, mechanism="grr", epsilon=epsilon, surrogates=99, seed=1, population=population
+        pairs, mechanism="grr", epsilon=epsilon, surrogates=99, seed=1, scope=scope
     )["a", "b"]
     assert found.plug_in == found.upper == math.inf
     assert found.unseen == 6
@@ -387,10 +387,10 @@ def test_quantiles_of_the_null_ascend(pairs):
 @given(
     st.lists(st.lists(st.integers(0, 6), min_size=3, max_size=3), min_size=2, max_size=4),
     st.integers(1, 3),
-    st.booleans(),
+    st.sampled_from(["table", "population"]),
     st.sampled_from([0.0, 1.0, 60.0]),
 )
-def test_any_small_table_gives_valid_numbers(cells, replicas, population, epsilon):
+def test_any_small_table_gives_valid_numbers(cells, replicas, scope, epsilon):
     table = np.array(cells)
     if not table.sum():
         table[0, 0] = 1
@@ -405,7 +405,7 @@ def test_any_small_table_gives_valid_numbers(cells, replicas, population, epsilo
         replicas=replicas,
         surrogates=5,
         seed=1,
-        population=population,
+        scope=scope,
         threads=1,
     )["a", "b"]
     assert 0 <= found.lower <= found.corrected <= found.upper

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import seepage as sp
 from seepage.errors import InputError
-from seepage.leakage.deviations import kl_inf_limits, mixture_radius
+from seepage.leakage.deviations import kl_inf_interval, mixture_radius
 from seepage.totals.population_totals import (
     MAX_ATOMS,
     counts_by_difference,
@@ -67,7 +67,7 @@ def brute_force(data, asked, epsilons, c):
                     data.weights[rows & (data.codes[:, asked] == z).all(axis=1)].sum() / max(n, 1)
                     for z in possible
                 ]
-                limits = kl_inf_limits(
+                limits = kl_inf_interval(
                     weigh, shares, mixture_radius(n, c), min(weigh), max(weigh), 12
                 )
                 upper.append(float(limits.upper))

@@ -240,4 +240,4 @@ def test_a_stream_is_read_from_any_table(tmp_path):
 def test_a_stream_in_one_line():
     found = stream_leakage(STICKY, 0.1, steps=3)
     assert repr(found).startswith("StreamLeakage(3 steps, assumed, largest total 0.2")
-    assert "limit 0.3" in repr(found)
+    assert "supremum 0.3" in repr(found)

@@ -9,9 +9,9 @@ from seepage.cli.output import option_names, text_columns
 from seepage.data.domain import how_many, sample_caution
 from seepage.data.recoding import merged_counts
 from seepage.errors import naming
+from seepage.leakage.intervals import LeakageIntervals
 from seepage.leakage.leaks import same_attributes, support
 from seepage.leakage.matrix import LeakageMatrix, pooling_gain
-from seepage.leakage.population_limits import LeakageLimits
 from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
 from seepage.verdict import STATES, Judgement, lower_text, upper_text
@@ -97,11 +97,11 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
             f"{lower_text(leak.lower)} to {upper_text(leak.upper)} in the population"
         )
         lines += [f"      {leak.sentence()}"] if leak.witness else []
-    limits = matrix.interval()
-    if not lines and limits.lower.any():
+    intervals = matrix.interval()
+    if not lines and intervals.lower.any():
         return ""
     unit = "" if analysis.limit is not None else f"; {UNIT}"
-    about = f"confidence {limits.confidence:g} for all limits at once"
+    about = f"confidence {intervals.confidence:g} for all intervals at once"
     head = f"Strongest leaks (source -> target, in nats{unit}; {about})"
     if lines:
         lines.append(
@@ -110,17 +110,15 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
         )
     else:
         records = f"{matrix.pairs.records:,} records"
-        lines.append(
-            f"  none is established: with {records} all lower limits for the population are 0"
-        )
-    return "\n".join([head, *lines, *_too_few(limits, count)])
+        lines.append(f"  none is established: with {records} all lower confidence limits are 0")
+    return "\n".join([head, *lines, *_too_few(intervals, count)])
 
 
-def _too_few(limits: LeakageLimits, count: int) -> Iterator[str]:
+def _too_few(intervals: LeakageIntervals, count: int) -> Iterator[str]:
     """Yield a line for each of the first `count` attributes with rare values, one for the rest."""
-    for few in limits.too_few[:count]:
+    for few in intervals.too_few[:count]:
         yield f"  {few.sentence()}"
-    if others := [few.attribute for few in limits.too_few[count:]]:
+    if others := [few.attribute for few in intervals.too_few[count:]]:
         yield f"  too few records to say about some values of {', '.join(others)} too"
 
 

@@ -135,7 +135,7 @@ def _calibration_text(plan: Any, name: str) -> str:
             planned.name,
             planned.mechanism or ("public" if planned.public else "not collected"),
             _rounded_down(planned.epsilon),
-            planned.total if isinstance(planned.total, str) else ceiling_text(planned.total),
+            ceiling_text(planned.total),
             "-" if planned.limit is None else f"{planned.limit:g}",
         ]
         for planned in plan.attributes
@@ -288,7 +288,7 @@ def _forms_text(design: Any) -> str:
     for number, form in enumerate(design.forms[:SHOWN_FORMS], 1):
         row = [str(number), f"{form.share:.2%}", ceiling_text(form.record), _questions(form)]
         rows.append(row)
-        if form.matrix is not None:
+        if form.answer_leakage is not None:
             rows.append(["", "", "", f"  tells: {form.answer_leakage}"])
     more = len(design.forms) - SHOWN_FORMS
     if more > 0:
@@ -297,7 +297,7 @@ def _forms_text(design: Any) -> str:
 
 
 def _questions(form: Any) -> str:
-    if form.matrix is not None:
+    if not form.is_product:
         return f"one shaped report: {', '.join(form.attributes)}"
     return ", ".join(
         f"{name} {_rounded_down(epsilon)}" + ("" if how == "grr" else f" ({how})")

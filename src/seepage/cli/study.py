@@ -53,7 +53,12 @@ SHOWN_PAIRS = 20
 @click.option(
     "--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this pair; may be repeated."
 )
-@click.option("--population", is_flag=True, help="Intervals for the population, not the table.")
+@click.option(
+    "--scope",
+    type=click.Choice(["table", "population"]),
+    default="table",
+    help="Intervals for the table's own leakage, or for the population it was drawn from.",
+)
 @click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
 @output_options
 @click_options(TableOptions)
@@ -74,7 +79,7 @@ def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
 
     _checks.epsilon(options["epsilon"])
     pairs = count_data(data, TableOptions)
-    names = ("mechanism", "replicas", "surrogates", "seed", "view", "population", "confidence")
+    names = ("mechanism", "replicas", "surrogates", "seed", "view", "scope", "confidence")
     with progress_bar("simulating") as progress:
         estimates = estimate_leakage(
             pairs,
@@ -111,10 +116,9 @@ def _estimates_text(estimates: Any, name: str) -> str:
         for pair, row in shown
     ]
     cautions = [f"  {pair}: {row['cautions']}" for pair, row in shown if row["cautions"]]
-    scope = "the population" if settings.population else "the table"
     lines = [
         f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
-        f"{settings.seed}; view: {settings.view}; intervals for {scope}",
+        f"{settings.seed}; view: {settings.view}; intervals for the {settings.scope}",
         text_columns(cells),
     ]
     if len(order) > SHOWN_PAIRS:

@@ -39,10 +39,10 @@ from numpy.typing import NDArray
 from seepage import _checks
 from seepage._numerics import Integers
 from seepage.data.table.scan import CodedBatch
+from seepage.designs.form import cumulative
 from seepage.errors import InputError, Setting
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Randomness
-from seepage.plan.form import cumulative
 from seepage.plan.plan import Plan
 
 PURPOSE = b"seepage form\0"
@@ -104,10 +104,10 @@ def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integer
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.plan import ProductChannel, Question, plan_of_forms
+    >>> from seepage.plan import Form, ProductChannel, plan_of_forms
     >>> adult = sp.load_pairs("adult").select(["sex", "race"])
-    >>> ask = [Question(attribute=name, mechanism="grr", epsilon=1.0) for name in ("sex", "race")]
-    >>> forms = [(1.0, ProductChannel(questions=(one,)), "worst", [1.0, 1.0]) for one in ask]
+    >>> asked = [ProductChannel.of([name], ["grr"], [1.0]) for name in ("sex", "race")]
+    >>> forms = [Form.of(channel, "worst", [1.0, 1.0]) for channel in asked]
     >>> plan = plan_of_forms(adult, forms, limit=1.0)
     >>> derived_forms(plan, ["ann", "bob", "cat", "dan", "ann"], bytes(32)).tolist()
     [1, 0, 1, 1, 1]

@@ -27,13 +27,14 @@ from seepage.collection.report_source import (
 from seepage.data.datasets import dataset
 from seepage.data.domain import ALL_OTHERS, Domain
 from seepage.data.inputs import is_dataset_name
-from seepage.data.table import TableOptions, TableScan
 from seepage.data.table.column import Column
+from seepage.data.table.options import TableOptions
+from seepage.data.table.scan import TableScan
 from seepage.data.table.sources import find_files, open_source
+from seepage.designs.form import Form
 from seepage.errors import DomainError, InputError, Setting, TableError, Text
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import ValueReports
-from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 
 ROW_GROUP = 1 << 17

@@ -3,9 +3,9 @@
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -100,18 +100,6 @@ def spread_reports(
     return columns
 
 
-class _BatchLocation(NamedTuple):
-    """The location of a batch of reports: its file, and the number of rows before it."""
-
-    file: str
-    before: int
-
-    def error(self, row: int, column: str, rule: str) -> InputError:
-        """Return the error for a row of the batch that breaks a rule."""
-        number = f"{self.before + row + 1:,}"
-        return InputError(f"{self.file}, record {number}: column {column!r} is damaged: {rule}")
-
-
 class ReportSource:
     """Reports that can be read as often as needed, one batch at a time; files never as a whole.
 
@@ -153,22 +141,19 @@ class ReportSource:
         names
             The names of the reports, by the index of the form: attributes, or "report".
         """
-        chosen = {
-            form: {report_column(self._plan, form, name): name for name in report_names}
-            for form, report_names in names.items()
+        columns = {
+            form: [report_column(self._plan, form, name) for name in names[form]] for form in names
         }
-        columns = [column for of_form in chosen.values() for column in of_form]
-        for batch, forms, location in self._batches(columns):
-            for form, of_form in chosen.items():
-                having = None if forms is None else forms == form
-                mechanisms = self._plan.form_mechanisms[form]
+        for batch, forms, damaged in self._batches(
+            [name for part in columns.values() for name in part]
+        ):
+            for form, of_form in columns.items():
+                having, mechanisms = forms == form, self._plan.form_mechanisms[form]
                 reports = [
-                    read
-                    for column, name in of_form.items()
-                    if (read := _read(batch, column, mechanisms[name], having, location))
-                    is not None
+                    _read(batch, column, mechanisms[name], having, damaged)
+                    for column, name in zip(of_form, names[form], strict=True)
                 ]
-                if reports:
+                if reports and len(reports[0]):
                     yield form, reports
 
     @cached_property
@@ -178,60 +163,56 @@ class ReportSource:
             return np.array([self.records])
         counts = np.zeros(len(self._plan.forms), dtype=np.int64)
         for _, forms, _ in self._batches([]):
-            counts += np.bincount(forms, minlength=len(counts))  # type: ignore[arg-type]
+            counts += np.bincount(forms, minlength=len(counts))
         return counts
 
     def _batches(
         self, columns: Sequence[str]
-    ) -> Iterator[tuple[pa.RecordBatch, Integers | None, _BatchLocation]]:
-        """Yield batches of columns, form indices (None if all have one form) and locations."""
-        names = [*columns] if self._plan.is_single else [FORM, *columns]
+    ) -> Iterator[tuple[pa.RecordBatch, Integers, Callable[[Booleans, str, str], InputError]]]:
+        """Yield batches of columns, form indices, and the error for rows that break a rule."""
         for part in self._parts:
-            file = "the table" if isinstance(part, pa.Table) else str(part)
             before = 0
-            for batch in _part_batches(part, names):
-                location = _BatchLocation(file, before)
-                yield batch, self._forms(batch, location), location
+            for batch in _part_batches(part, columns if self._plan.is_single else [FORM, *columns]):
+                damaged = partial(_damaged, part, before)
                 before += batch.num_rows
+                forms = np.zeros(batch.num_rows, dtype=np.int64)
+                if not self._plan.is_single:
+                    numbers = batch.column(FORM).fill_null(0).to_numpy(zero_copy_only=False)
+                    forms = numbers.astype(np.int64) - 1
+                    count = len(self._plan.forms)
+                    wrong = (forms < 0) | (forms >= count)
+                    if wrong.any():
+                        raise damaged(wrong, FORM, f"it must hold integers from 1 to {count}")
+                yield batch, forms, damaged
 
-    def _forms(self, batch: pa.RecordBatch, location: _BatchLocation) -> Integers | None:
-        if self._plan.is_single:
-            return None
-        count, numbers = len(self._plan.forms), batch.column(FORM)
-        forms = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) - 1
-        wrong = (forms < 0) | (forms >= count)
-        if wrong.any():
-            rule = f"it must hold integers from 1 to {count}"
-            raise location.error(int(wrong.argmax()), FORM, rule)
-        return np.asarray(forms)
+
+def _damaged(
+    part: pa.Table | Path, before: int, wrong: Booleans, column: str, rule: str
+) -> InputError:
+    """Return the error for the first row of a batch that breaks a rule, after `before` others."""
+    file, row = "the table" if isinstance(part, pa.Table) else part, int(wrong.argmax())
+    return InputError(f"{file}, record {before + row + 1:,}: column {column!r} is damaged: {rule}")
 
 
 def _read(
     batch: pa.RecordBatch,
     column: str,
     mechanism: Mechanism,
-    having: Booleans | None,
-    location: _BatchLocation,
-) -> Reports | None:
-    """Return the reports of one column of a batch, None if it has none.
-
-    `having` says which people have the column's form; None if all have it.
-    """
-    array, field = batch.column(column), batch.schema.field(column)
-    if having is not None:
-        wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
-        if wrong.any():
-            rule = f"it must hold the reports of form {column.partition(':')[0]} and no others"
-            raise location.error(int(wrong.argmax()), column, rule)
-        array = array.drop_null()
-    if not len(array):
-        return None
-    reports = reports_from_arrow(array, field)
+    having: Booleans,
+    damaged: Callable[[Booleans, str, str], InputError],
+) -> Reports:
+    """Return the reports of one column of a batch; `having` says which people have its form."""
+    array = batch.column(column)
+    wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
+    if wrong.any():
+        rule = "it must hold one report of each person with its form, and no others"
+        raise damaged(wrong, column, rule)
+    reports = reports_from_arrow(array.drop_null(), batch.schema.field(column))
     try:
         mechanism.check_drawn(reports)
     except DamagedReportError as damage:
-        row = damage.row if having is None else int(np.flatnonzero(having)[damage.row])
-        raise location.error(row, column, damage.rule) from None
+        row = np.arange(len(having)) == np.flatnonzero(having)[damage.row]
+        raise damaged(row, column, damage.rule) from None
     return reports
 
 

@@ -19,7 +19,6 @@ from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import Records
 from seepage.data.table.options import DataOptions, TableOptions
-from seepage.data.table.scan import open_scan
 from seepage.errors import DomainError, InputError
 
 RECODING_OPTIONS = ("columns", "drop", "rename", "pool")
@@ -168,6 +167,8 @@ def _read(
 
         counted = count_with_spark(data, table)
     else:
+        from seepage.data.table.scan import open_scan
+
         counted = count_scan(open_scan(data, table), engine, progress)
     return counted if table.pool is None else pool_rare(counted, table.pool)
 

@@ -132,7 +132,7 @@ class Records(Result):
         >>> Records.from_data(people, sample=2)
         Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
-        from seepage.data.table import TableOptions
+        from seepage.data.table.options import TableOptions
 
         _checks.progress(progress)
         options = TableOptions.from_keywords(**table)

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,102 +12,8 @@ from seepage._numerics import Floats, Integers, shortest_above
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
+from seepage.designs.form import Form
 from seepage.designs.strategies import OPTIMAL_SMP, Strategies, error_of
-
-if TYPE_CHECKING:
-    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-
-
-Nats = Annotated[float, msgspec.Meta(ge=0)]
-
-
-class AnswerLeakage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Leakage in nats of a shaped report about its answers, given others or not, for the table.
-
-    Parameters
-    ----------
-    answer
-        Largest change of the report's log-likelihood when one answer changes, whatever is known.
-    one, two
-        Largest leakage about an answer given one or two of the other answers; None if the form has
-        fewer others.
-    xor, xor_of
-        Largest leakage about the exclusive or of answers, and the attributes of those answers.
-    """
-
-    answer: Nats
-    one: Nats | None = None
-    two: Nats | None = None
-    xor: Nats | None = None
-    xor_of: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, made: "ShapedMechanism") -> "AnswerLeakage":
-        """Return the leakages of a mechanism about its answers, in nats, rounded up."""
-        others, xor = len(made.sources) - 1, made.worst_xor
-        return cls(
-            answer=max(made.answer_changes.values()),
-            one=made.given_answers(1) if others >= 1 else None,
-            two=made.given_answers(2) if others >= 2 else None,
-            xor=None if xor is None else xor.leakage,
-            xor_of=() if xor is None else tuple(name for name, _ in xor.answers),
-        )
-
-    def __str__(self) -> str:
-        parts = [
-            ("one answer changed", self.answer),
-            ("to whoever knows one other answer", self.one),
-            ("two", self.two),
-            (f"about the xor of {', '.join(self.xor_of)}", self.xor),
-        ]
-        return ", ".join(
-            f"{what} {shortest_above(nats)}" for what, nats in parts if nats is not None
-        )
-
-
-@dataclass(frozen=True)
-class DesignedForm:
-    """One form of a design.
-
-    Parameters
-    ----------
-    attributes
-        The attributes asked, by name.
-    mechanisms, epsilons
-        The mechanism and the budget of each.
-    share
-        The share of people who get the form.
-    totals
-        Upper bound in nats of the leakage of its reports about each attribute of the table, asked
-        or not.
-    guarantee
-        The guarantee of the totals.
-    record
-        Upper bound of the leakage about the whole record: the sum of its budgets.
-    matrix
-        The mechanism of a form with one shaped report for all answers.  `epsilons` are then the
-        largest changes of the report's log-likelihood when one answer changes.
-    """
-
-    attributes: tuple[str, ...]
-    mechanisms: tuple[str, ...]
-    epsilons: tuple[float, ...]
-    share: float
-    totals: tuple[float, ...]
-    guarantee: str
-    record: float
-    matrix: "ShapedMechanism | None" = field(default=None, compare=False)
-
-    @property
-    def answer_leakage(self) -> AnswerLeakage | None:
-        """Leakage of a shaped report given other answers; None for other forms."""
-        return None if self.matrix is None else AnswerLeakage.of(self.matrix)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields except the matrix, whose thresholds are in the plan."""
-        leakages = self.answer_leakage
-        fields = {name: value for name, value in vars(self).items() if name != "matrix"}
-        return {**fields, "shaped": None if leakages is None else msgspec.structs.asdict(leakages)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +59,7 @@ class Design(Result):
     limits: Floats
     public: tuple[str, ...]
     known: tuple[str, ...]
-    forms: tuple[DesignedForm, ...]
+    forms: tuple[Form, ...]
     errors: Floats
     joint: dict[tuple[str, str], float]
     weights: Floats
@@ -179,12 +85,12 @@ class Design(Result):
     @property
     def totals(self) -> Floats:
         """The largest total of each attribute over all forms."""
-        return np.asarray(np.max([form.totals for form in self.forms], axis=0))
+        return np.asarray(np.max([form.total_values for form in self.forms], axis=0))
 
     @property
     def attained(self) -> Integers:
         """The form, counted from 0, that attains each attribute's largest total."""
-        return np.asarray(np.argmax([form.totals for form in self.forms], axis=0))
+        return np.asarray(np.argmax([form.total_values for form in self.forms], axis=0))
 
     @property
     def record(self) -> float:
@@ -212,10 +118,11 @@ class Design(Result):
         smp_error = error_of(OPTIMAL_SMP, self.comparison)
         return None if smp_error is None else self.error / smp_error
 
-    def questions(self) -> Iterator[tuple[int, DesignedForm, str, str, float]]:
+    def questions(self) -> Iterator[tuple[int, Form, str, str, float]]:
         """Yield every question: number of the form from 1, form, attribute, mechanism, budget."""
         for number, form in enumerate(self.forms, 1):
-            for question in zip(form.attributes, form.mechanisms, form.epsilons, strict=True):
+            budgets = form.epsilons.tolist()
+            for question in zip(form.attributes, form.mechanisms, budgets, strict=True):
                 yield number, form, *question
 
     def remarks(self) -> Iterator[str]:
@@ -225,7 +132,7 @@ class Design(Result):
                 f"totals are conditional on {', '.join(self.known)}, which the adversary is "
                 "assumed to know of the person"
             )
-        shaped = [form for form in self.forms if form.matrix is not None]
+        shaped = [form for form in self.forms if not form.is_product]
         bound = "the sum of its budgets" if len(shaped) < len(self.forms) else "its epsilon"
         yield (
             "the leakage of a form about the whole record is at most "
@@ -251,7 +158,8 @@ class Design(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
-        strategies = [{**vars(one), "error": one.error} for one in self.comparison]
+        asdict = msgspec.structs.asdict
+        strategies = [{**asdict(one), "error": one.error} for one in self.comparison]
         return dict(
             json_ready(
                 {
@@ -260,7 +168,7 @@ class Design(Result):
                     "totals": self.totals,
                     "public": self.public,
                     "known": self.known,
-                    "forms": [form.to_dict() for form in self.forms],
+                    "forms": [_form_fields(form) for form in self.forms],
                     "errors": self.errors,
                     "joint": [[*pair, error] for pair, error in self.joint.items()],
                     "error": self.error,
@@ -287,7 +195,7 @@ class Design(Result):
             "attribute": [name for _, _, name, _, _ in rows],
             "mechanism": [mechanism for _, _, _, mechanism, _ in rows],
             "epsilon": [epsilon for *_, epsilon in rows],
-            "total": [form.totals[index[name]] for _, form, name, _, _ in rows],
+            "total": [float(form.totals[index[name]]) for _, form, name, _, _ in rows],
             "limit": [limits[index[name]] for _, _, name, _, _ in rows],
             "record": [form.record for _, form, *_ in rows],
             "guarantee": [form.guarantee for _, form, *_ in rows],
@@ -301,7 +209,15 @@ class Design(Result):
         )
 
 
-def _shaped_note(forms: Sequence[DesignedForm]) -> str:
+def _form_fields(form: Form) -> dict[str, Any]:
+    """Return a form as plain JSON, without the thresholds of a matrix, which are in the plan."""
+    leakages = form.answer_leakage
+    names = ("attributes", "mechanisms", "epsilons", "share", "totals", "guarantee", "record")
+    fields = {name: getattr(form, name) for name in names}
+    return {**fields, "shaped": None if leakages is None else msgspec.structs.asdict(leakages)}
+
+
+def _shaped_note(forms: Sequence[Form]) -> str:
     """Return a remark on the largest leakage of shaped forms beyond their totals."""
     leakages = [form.answer_leakage for form in forms if form.answer_leakage is not None]
     clauses = {

@@ -16,10 +16,11 @@ import numpy as np
 from seepage._numerics import Floats
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.designs.design import Design, DesignedForm
+from seepage.designs.design import Design
 from seepage.designs.design_options import make_form_problem
+from seepage.designs.form import Form, with_shares
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution, best_shares, evaluate
-from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, Precisions
+from seepage.designs.forms.form_problem import Indices, Precisions
 from seepage.designs.forms.form_search import FormSearch, Timer, generate_forms
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.forms.population_certifier import PopulationCertifier, halved
@@ -109,8 +110,8 @@ class DesignRun:
         self.problem, self.records = certifier.problem, certifier.records
         self.largest, self.mechanism, self.progress = largest, mechanism, progress
         self.pool, self.search_forms = FormPool(self.problem), FormSearch(self.problem, timer)
-        self.full_forms: list[FittedForm] = []
-        self.singles: list[FittedForm] = []
+        self.full_forms: list[Form] = []
+        self.singles: list[Form] = []
         self.ended = "no better form"
 
     def with_certifier(self, certifier: Certifier) -> "DesignRun":
@@ -137,7 +138,7 @@ class DesignRun:
             )
         self.pool.solve_master(1e-6, 4000)
 
-    def _item_form(self, item: Indices) -> FittedForm:
+    def _item_form(self, item: Indices) -> Form:
         """Return the form of one item; with coarser totals if its table is too large."""
         problem, form = self.problem, None
         single = self.certifier.budget_form(item[0], self.timer) if len(item) == 1 else None
@@ -161,13 +162,13 @@ class DesignRun:
             )
         return form
 
-    def _full_forms(self) -> list[FittedForm]:
+    def _full_forms(self) -> list[Form]:
         """Return forms of all attributes: the calibrated collection, and the equal split.
 
         With `exact` totals if the table is small enough; and with the smaller of `merged` and
         `worst`, which hold for any mechanism, unless attributes are public.
         """
-        problem, everything, forms = self.problem, self.problem.everything, list[FittedForm]()
+        problem, everything, forms = self.problem, self.problem.everything, list[Form]()
         if problem.has_clash(everything):
             return forms
         if exact := problem.scorer.fits(everything):
@@ -177,13 +178,13 @@ class DesignRun:
             forms.append(coarse_form(problem, records, everything, self.timer))
         return [form for form in forms if problem.is_useful(form)]
 
-    def _certified(self, form: Indices) -> FittedForm | None:
+    def _certified(self, form: Indices) -> Form | None:
         """Return a form with certified budgets; None if they are below the useful ones."""
         fitted = self.search_forms.fit(form)
         certified = None if fitted is None else self.certifier.certify(fitted)
         return certified if certified is not None and self.problem.is_useful(certified) else None
 
-    def _pair_form(self, pair: tuple[int, int]) -> FittedForm | None:
+    def _pair_form(self, pair: tuple[int, int]) -> Form | None:
         """Return the form of the items of two attributes."""
         items = {next(item for item in self.problem.items if j in item) for j in pair}
         return self._certified(tuple(sorted(j for item in items for j in item)))
@@ -228,7 +229,7 @@ class DesignRun:
         indices, solution = self._final()
         order = sorted(indices, key=lambda index: -solution.shares[index])
         forms = self.certifier.proven([self.pool.forms[index] for index in order])
-        if any(problem.excess(form.totals, form.record_budgets) > 0 for form in forms):
+        if any(problem.excess(f.total_values, np.array([f.record])) > 0 for f in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
             errors = 1 / (self.records.records * (solution.shares @ self.pool.rows))
@@ -236,7 +237,6 @@ class DesignRun:
         names = problem.domain.names
         attribute_errors = errors[:count].copy()
         attribute_errors[np.array(problem.domain.sizes) == 1] = 0.0
-        shares = [float(solution.shares[index]) for index in order]
         comparison = compare_designs(
             problem,
             self.records,
@@ -252,7 +252,7 @@ class DesignRun:
             problem.limits,
             tuple(names[j] for j in problem.public),
             tuple(names[j] for j in problem.known),
-            tuple(_designed(problem, form, pi) for form, pi in zip(forms, shares, strict=True)),
+            with_shares(forms, solution.shares[order].tolist()),
             attribute_errors,
             dict(zip(pairs, errors[count:].tolist(), strict=True)),
             problem.weights[:count],
@@ -266,15 +266,15 @@ class DesignRun:
             self.certifier.confidence,
         )
 
-    def _product_design(self) -> tuple[list[FittedForm], Floats] | None:
+    def _product_design(self) -> tuple[list[Form], Floats] | None:
         """Return forms and errors of the best product design; None if no form is shaped."""
         pool = self.pool
-        is_product = np.array([form.matrix is None for form in pool.forms])
+        is_product = np.array([form.is_product for form in pool.forms])
         if is_product.all():
             return None
         rows = pool.rows[is_product]
         shares = best_shares(rows, self.problem.weights, np.ones(len(rows)), 1e-3, 4000).shares
-        forms = [form for form in pool.forms if form.matrix is None]
+        forms = [form for form in pool.forms if form.is_product]
         used = [form for form, share in zip(forms, shares.tolist(), strict=True) if share > 0]
         with np.errstate(divide="ignore"):
             return used, 1 / (self.records.records * (shares @ rows))
@@ -283,7 +283,7 @@ class DesignRun:
         """Return the indices of the forms of the result, small shares dropped, and the solution."""
         pool, weights = self.pool, self.problem.weights
         pool.solve_master(1e-4, 20_000)
-        largest: dict[Indices, float] = {}
+        largest: dict[tuple[str, ...], float] = {}
         for form, share in zip(pool.forms, pool.shares.tolist(), strict=True):
             largest[form.attributes] = max(share, largest.get(form.attributes, 0.0))
         minimum = [
@@ -306,22 +306,6 @@ class DesignRun:
             yield f"{problem.domain.names[j]!r} has weight 0: asked only where that costs nothing"
         if self.ended != "no better form":
             yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"
-
-
-def _designed(problem: FormProblem, form: FittedForm, share: float) -> DesignedForm:
-    """Return a fitted form with names instead of indices, and its share."""
-    names = tuple(problem.domain.names[j] for j in form.attributes)
-    budgets, totals = tuple(form.epsilons.tolist()), tuple(form.totals.tolist())
-    return DesignedForm(
-        names,
-        form.mechanisms,
-        budgets,
-        share,
-        totals,
-        form.guarantee,
-        form.record,
-        form.matrix,
-    )
 
 
 # Shaped reports ---------------------------------------------------------------------------------
@@ -374,7 +358,7 @@ def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
             inner.search(seed)
         timer.seconds = seconds * POPULATION_SHAPING_END
         inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
-        chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if form.matrix]
+        chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if not form.is_product]
         timer.seconds = seconds
         certified = shaper.certified(chosen, rest, run.records)
     except KeyboardInterrupt:
@@ -386,8 +370,8 @@ def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
     run.pool.solve_master(1e-4, 4000)
 
 
-def _product_record(run: DesignRun, form: FittedForm) -> float:
+def _product_record(run: DesignRun, form: Form) -> float:
     """Return the leakage of a product of GRR reports on the same answers about the whole record."""
     if len(form.attributes) == 1:
         return math.inf
-    return run.certifier.certify(run.problem.fit(form.attributes)).record
+    return run.certifier.certify(run.problem.fit(run.problem.indices(form))).record

@@ -7,19 +7,23 @@ public, since public values leak besides the reports.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import repeat
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage._results import Result
+from seepage._results import Result, json_ready
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split
+from seepage.designs.form import Form
 from seepage.designs.forms.a_optimal import best_shares
-from seepage.designs.forms.form_problem import FittedForm, FormProblem
+from seepage.designs.forms.form_problem import FormProblem
+from seepage.designs.report_channels import Budget, Stored, Unbounded
 from seepage.mechanisms import mechanism
 
 SPLIT = "equal split (SPL)"
@@ -30,37 +34,40 @@ DESIGN = "some attributes each (forms)"
 SHAPED = "some attributes each (shaped forms)"
 
 
-@dataclass(frozen=True)
-class Strategy:
-    """The budgets, mechanisms and expected errors of one strategy.
+class Strategy(Stored, frozen=True, kw_only=True):
+    """A way to keep the limits of a collection, and the errors to expect of it.
 
     Parameters
     ----------
     name
         The name of the strategy, for display.
-    epsilons
-        The budget of each attribute's report.
-    errors
-        The expected squared error of each attribute's frequencies, summed over its values.
-    mechanisms
-        The mechanism of least variance for each attribute.
     rests_on
-        The guarantee of its totals, or the assumption under which they are within the limit.
+        The guarantee of its totals, or the assumption under which they are within the limits.
     certified
-        Whether they are within the limit without any assumption.
+        Whether they are within the limits without any assumption.
+    errors
+        The expected squared error of each attribute's frequencies, summed over its values, noise
+        and sampling together, with as many people as the table has records.
+    epsilons, mechanisms
+        The budget of each attribute's report, and its mechanism; empty if they differ by form.
     """
 
     name: str
-    epsilons: tuple[float, ...]
-    errors: tuple[float, ...]
-    mechanisms: tuple[str, ...]
     rests_on: str
     certified: bool
+    errors: dict[str, Unbounded]
+    epsilons: dict[str, Budget] = msgspec.field(default_factory=dict)
+    mechanisms: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def error(self) -> float:
         """The mean expected error over the attributes."""
-        return float(np.mean(self.errors))
+        return self.mean_error(self.errors)
+
+    def mean_error(self, names: Iterable[str]) -> float:
+        """Return the mean expected error over some attributes; 0 for none."""
+        errors = [float(self.errors[name]) for name in names]
+        return sum(errors) / max(1, len(errors))
 
 
 class Strategies(Result, tuple[Strategy, ...]):
@@ -68,9 +75,9 @@ class Strategies(Result, tuple[Strategy, ...]):
 
     Examples
     --------
-    >>> split = Strategy(SPLIT, (0.5, 0.5), (2.0, 4.0), ("grr", "grr"), "worst", True)
-    >>> Strategies([split, Strategy(DESIGN, (1.0, 1.0), (1.0, 1.0), ("grr", "grr"), "exact", True)])
-    Strategies(2 compared, least certified error 1: some attributes each (forms))
+    >>> split = Strategy(name=SPLIT, rests_on="worst", certified=True, errors={"a": 2.0, "b": 4.0})
+    >>> Strategies([split])
+    Strategies(1 compared, least certified error 3: equal split (SPL))
     """
 
     __slots__ = ()
@@ -121,13 +128,19 @@ def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool)
       g = (q + f (p - q) + (d - 1) / k) / d;
     * RS+FD[OUE-z], fakes perturbed zero vectors: the same with g = q + f (p - q) / d.
     """
-    count = len(pairs.domain)
+    names, count = pairs.domain.names, len(pairs.domain)
     budget = fake_data_budget(limit, count) if amplified else limit
     best = [_fake_data_error(pairs, index, budget) for index in range(count)]
-    name = "random sampling with fake data (RS+FD)" + (", amplified" if amplified else "")
     rests_on = "assumed: attributes are independent" if amplified else "eps' = limit, not amplified"
     errors, mechanisms = zip(*best, strict=True)
-    return Strategy(name, (budget,) * count, errors, mechanisms, rests_on, not amplified)
+    return Strategy(
+        name="random sampling with fake data (RS+FD)" + (", amplified" if amplified else ""),
+        rests_on=rests_on,
+        certified=not amplified,
+        errors=dict(zip(names, errors, strict=True)),
+        epsilons=dict.fromkeys(names, budget),
+        mechanisms=dict(zip(names, mechanisms, strict=True)),
+    )
 
 
 def _fake_data_error(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
@@ -148,11 +161,11 @@ def _fake_data_error(pairs: PairCounts, index: int, budget: float) -> tuple[floa
 def compare_designs(
     problem: FormProblem,
     records: Records,
-    singles: Sequence[FittedForm],
-    full_forms: Sequence[FittedForm],
-    forms: Sequence[FittedForm],
+    singles: Sequence[Form],
+    full_forms: Sequence[Form],
+    forms: Sequence[Form],
     errors: Floats,
-    product: tuple[Sequence[FittedForm], Floats] | None = None,
+    product: tuple[Sequence[Form], Floats] | None = None,
 ) -> Strategies:
     """Return the strategies within the same limits, the design last, on the attributes asked.
 
@@ -171,52 +184,73 @@ def compare_designs(
     indices, people, strategies = asked.tolist(), records.records, list[Strategy]()
     limit, precisions = float(problem.limits.min()), problem.precisions
     has_public = bool(problem.public)
+    names = [problem.domain.names[j] for j in indices]
+    strategy = partial(_strategy, names)
     if not has_public:
-        split = (equal_split(limit, len(indices)),) * len(indices)
-        names = tuple(map(precisions.best_mechanism, indices, split))
-        split_errors = _errors(list(map(precisions.of_mechanism, indices, names, split)), people)
-        strategies.append(Strategy(SPLIT, split, split_errors, names, "worst", True))
+        split = equal_split(limit, len(indices))
+        best_names = [precisions.best_mechanism(j, split) for j in indices]
+        row = list(map(precisions.of_mechanism, indices, best_names, repeat(split)))
+        budgets, chosen = dict.fromkeys(names, split), dict(zip(names, best_names, strict=True))
+        strategies.append(strategy(SPLIT, "worst", _errors(row, people), budgets, chosen))
     if full_forms:
         best = min(full_forms, key=lambda form: (1 / problem.row(form)[asked]).sum())
         full_errors = _errors(problem.row(best)[asked], people)
-        strategies.append(_of_forms(CALIBRATED, [best], full_errors, indices, best.guarantee))
-    strategies += _smp(problem, singles, indices, people)
+        strategies.append(strategy(CALIBRATED, best.guarantee, full_errors, *_largest([best])))
+    strategies += _smp(problem, singles, indices, strategy, people)
     if len(indices) > 1 and not has_public:
-        pairs = records.pairs().select([problem.domain.names[j] for j in indices])
+        pairs = records.pairs().select(names)
         strategies += [sampling_with_fake_data(pairs, limit, amplified=a) for a in (False, True)]
     designs = [(DESIGN if product is None else SHAPED, forms, errors)]
     if product is not None:
         designs.insert(0, (DESIGN, *product))
     for name, design_forms, design_errors in designs:
         guarantees = ", ".join(sorted({form.guarantee for form in design_forms}))
-        asked_errors = tuple(design_errors[asked].tolist())
-        strategies.append(_of_forms(name, design_forms, asked_errors, indices, guarantees))
+        asked_errors = design_errors[asked].tolist()
+        strategies.append(strategy(name, guarantees, asked_errors, *_largest(design_forms)))
     return Strategies(strategies)
 
 
-def _of_forms(
+def _strategy(
+    asked: Sequence[str],
     name: str,
-    forms: Sequence[FittedForm],
-    errors: tuple[float, ...],
-    asked: Sequence[int],
     rests_on: str,
+    errors: Iterable[float],
+    epsilons: Mapping[str, float],
+    mechanisms: Mapping[str, str],
 ) -> Strategy:
-    """Return forms as a strategy; the budget of an attribute is its largest one over the forms."""
-    largest, mechanisms = list[float](), list[str]()
-    for j in asked:
-        asking = [(form, form.attributes.index(j)) for form in forms if j in form.attributes]
-        largest.append(max(float(form.epsilons[index]) for form, index in asking))
-        mechanisms.append(next(form.mechanisms[index] for form, index in asking))
-    return Strategy(name, tuple(largest), errors, tuple(mechanisms), rests_on, True)
+    """Return a certified strategy for the attributes asked."""
+    return Strategy(
+        name=name,
+        rests_on=rests_on,
+        certified=True,
+        errors=json_ready(dict(zip(asked, errors, strict=True))),
+        epsilons={one: epsilons[one] for one in asked},
+        mechanisms={one: mechanisms[one] for one in asked},
+    )
+
+
+def _largest(forms: Sequence[Form]) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the largest budget of each attribute over some forms, and its first mechanism."""
+    budgets, mechanisms = dict[str, float](), dict[str, str]()
+    for form in forms:
+        asked = zip(form.attributes, form.mechanisms, form.epsilons.tolist(), strict=True)
+        for name, mechanism_name, epsilon in asked:
+            budgets[name] = max(epsilon, budgets.get(name, 0.0))
+            mechanisms.setdefault(name, mechanism_name)
+    return budgets, mechanisms
 
 
 def _smp(
-    problem: FormProblem, singles: Sequence[FittedForm], asked: Sequence[int], people: int
+    problem: FormProblem,
+    singles: Sequence[Form],
+    asked: Sequence[int],
+    strategy: Callable[..., Strategy],
+    people: int,
 ) -> list[Strategy]:
     """Return SMP with uniform and with the best shares, by the best mechanism per attribute."""
-    best: dict[int, FittedForm] = {}
+    best: dict[int, Form] = {}
     for form in singles:
-        j = form.attributes[0]
+        (j,) = problem.indices(form)
         if j not in best or problem.row(form)[j] > problem.row(best[j])[j]:
             best[j] = form
     if not all(j in best for j in asked):
@@ -225,16 +259,15 @@ def _smp(
     weights = problem.weights[list(asked)]
     optimal = best_shares(np.diag(precisions), weights, np.ones(len(asked)), 1e-9, 20_000).shares
     uniform = np.full(len(asked), 1 / len(asked))
-    budgets = tuple(float(best[j].epsilons[0]) for j in asked)
-    names = tuple(best[j].mechanisms[0] for j in asked)
-    within = problem.fixed_caps and max(budgets) <= float(problem.limits.min())
+    budgets, names = _largest([best[j] for j in asked])
+    within = problem.fixed_caps and max(budgets.values()) <= float(problem.limits.min())
     guarantee = "worst" if within and not problem.public else "exact"
     return [
-        Strategy(name, budgets, _errors(precisions * shares, people), names, guarantee, True)
+        strategy(name, guarantee, _errors(precisions * shares, people), budgets, names)
         for name, shares in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
     ]
 
 
-def _errors(precisions: Sequence[float] | Floats, people: int) -> tuple[float, ...]:
+def _errors(precisions: Sequence[float] | Floats, people: int) -> list[float]:
     """Return 1 / (n P) of each precision P, for n people."""
-    return tuple(1 / (people * float(precision)) for precision in precisions)
+    return [1 / (people * float(precision)) for precision in precisions]

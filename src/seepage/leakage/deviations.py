@@ -7,15 +7,15 @@ statement].
 * `clopper_pearson`: a proportion, from the exact binomial tail;
 * `kl_upper`, `kl_lower`: the mean of any variable in [0, 1], from the Chernoff-Hoeffding
   inequality;
-* `kl_inf_limits`: the mean of a variable with a known empirical distribution, narrower where its
+* `kl_inf_interval`: the mean of a variable with a known empirical distribution, narrower where its
   variance is small.
 
 The latter two are optima over a free parameter, *every value of which* gives a valid limit.  So an
 iteration that stops early gives a wider limit, never a wrong one.  All these limits are moved
 outwards by the relative `GUARD`, which is far above their rounding errors.
 
-`proportion_limits` and `quantile_limits` are textbook intervals of independent draws, at an error
-level and without the guard.
+`proportion_interval` and `quantile_intervals` are textbook intervals of independent draws, at an
+error level and without the guard.
 """
 
 import math
@@ -47,14 +47,14 @@ LINE_ROUNDS = 3
 """Iterations for the slopes of lines, which need not touch exactly."""
 
 
-class Limits(NamedTuple):
+class ConfidenceLimits(NamedTuple):
     """Lower and upper limits, of one shape."""
 
     lower: Floats
     upper: Floats
 
 
-def clopper_pearson(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Limits:
+def clopper_pearson(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> ConfidenceLimits:
     """Return limits of proportions from counts, each wrong with probability at most e^-c.
 
     The upper limit p solves P(Binomial(n, p) <= k) = alpha, the lower one P(... >= k) = alpha
@@ -77,11 +77,13 @@ def clopper_pearson(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Limit
     >>> clopper_pearson([0, 5, 10], 10, np.log(40)).upper.round(4).tolist()
     [0.3094, 0.8135, 1.0]
     """
-    lower, upper = (binomial_limit(counts, totals, c, above) for above in (False, True))
-    return Limits(lower, upper)
+    lower, upper = (binomial_confidence_limit(counts, totals, c, above) for above in (False, True))
+    return ConfidenceLimits(lower, upper)
 
 
-def binomial_limit(counts: ArrayLike, totals: ArrayLike, c: ArrayLike, above: bool) -> Floats:
+def binomial_confidence_limit(
+    counts: ArrayLike, totals: ArrayLike, c: ArrayLike, above: bool
+) -> Floats:
     """Return the upper limits of `clopper_pearson` if `above`, else the lower ones."""
     k, n, level = _as_floats(counts, totals, c)
     limit = np.full(k.shape, float(above))
@@ -104,7 +106,7 @@ def binomial_limit(counts: ArrayLike, totals: ArrayLike, c: ArrayLike, above: bo
     return np.minimum(limit * (1 + GUARD), 1.0) if above else limit * (1 - GUARD)
 
 
-def proportion_limits(hits: ArrayLike, misses: ArrayLike, level: float) -> Limits:
+def proportion_interval(hits: ArrayLike, misses: ArrayLike, level: float) -> ConfidenceLimits:
     """Return the textbook limits of proportions [Clopper and Pearson 1934], for independent draws.
 
     Each limit is wrong with probability at most `level`.  Unlike those of `clopper_pearson` they
@@ -120,11 +122,13 @@ def proportion_limits(hits: ArrayLike, misses: ArrayLike, level: float) -> Limit
 
     Examples
     --------
-    >>> proportion_limits([0, 5, 10], [10, 5, 0], 0.025).upper.round(4).tolist()
+    >>> proportion_interval([0, 5, 10], [10, 5, 0], 0.025).upper.round(4).tolist()
     [0.3085, 0.8129, 1.0]
     """
     k, rest = _as_floats(hits, misses)
-    return Limits(_lower_proportion(k, rest, level), 1.0 - _lower_proportion(rest, k, level))
+    return ConfidenceLimits(
+        _lower_proportion(k, rest, level), 1.0 - _lower_proportion(rest, k, level)
+    )
 
 
 def _lower_proportion(hits: Floats, misses: Floats, level: float) -> Floats:
@@ -134,7 +138,7 @@ def _lower_proportion(hits: Floats, misses: Floats, level: float) -> Floats:
     return np.where(some, betaincinv(np.where(some, hits, 1.0), misses + 1.0, level), 0.0)
 
 
-def quantile_limits(samples: Floats, levels: Iterable[float], beta: float) -> Floats:
+def quantile_intervals(samples: Floats, levels: Iterable[float], beta: float) -> Floats:
     """Return quantiles of each row with limits: rows by levels by (quantile, low, high).
 
     Samples are independent and at least 0; the limits of one quantile are wrong with probability
@@ -145,7 +149,7 @@ def quantile_limits(samples: Floats, levels: Iterable[float], beta: float) -> Fl
 
     Examples
     --------
-    >>> quantile_limits(np.arange(100.0)[None], [0.5], 0.05).tolist()
+    >>> quantile_intervals(np.arange(100.0)[None], [0.5], 0.05).tolist()
     [[[49.0, 39.0, 60.0]]]
     """
     from scipy.special import bdtr, bdtrc
@@ -211,12 +215,14 @@ def kl_lower(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
     return np.where(a <= 0, 0.0, np.maximum(limit, 0.0) * (1 - GUARD))
 
 
-def kl_limits(means: Floats, totals: ArrayLike, c: float, rounds: int = ROUNDS) -> Limits:
+def kl_interval(
+    means: Floats, totals: ArrayLike, c: float, rounds: int = ROUNDS
+) -> ConfidenceLimits:
     """Return `kl_lower` and `kl_upper` from n observations each; 0 and 1 where n = 0."""
     n = np.asarray(totals)
     radius = c / np.maximum(n, 1)
     lower, upper = kl_lower(means, radius, rounds), kl_upper(means, radius, rounds)
-    return Limits(np.where(n > 0, lower, 0.0), np.where(n > 0, upper, 1.0))
+    return ConfidenceLimits(np.where(n > 0, lower, 0.0), np.where(n > 0, upper, 1.0))
 
 
 def _chernoff(a: Floats, r: Floats, h: Floats) -> Floats:
@@ -284,7 +290,7 @@ def tangent_lines(
 
 
 def mixture_radius(totals: ArrayLike, c: ArrayLike) -> Floats:
-    """Return r = (c + ln(sqrt(pi) Gamma(n + 1)/Gamma(n + 1/2)))/n of `kl_inf_limits`, rounded up.
+    """Return r = (c + ln(sqrt(pi) Gamma(n + 1)/Gamma(n + 1/2)))/n of `kl_inf_interval`, rounded up.
 
     The logarithm is the regret of a mixture over all constant bets against the best of them [Cover
     and Ordentlich 1996].  Infinite for n = 0.
@@ -299,14 +305,14 @@ def mixture_radius(totals: ArrayLike, c: ArrayLike) -> Floats:
     return np.asarray(radius * (1 + GUARD))
 
 
-def kl_inf_limits(
+def kl_inf_interval(
     weights: ArrayLike,
     shares: ArrayLike,
     radius: ArrayLike,
     least: ArrayLike,
     most: ArrayLike,
     rounds: int = ROUNDS,
-) -> Limits:
+) -> ConfidenceLimits:
     """Return limits of the mean of weights in [least, most], from their empirical distribution.
 
     The largest and the smallest mean of any distribution Q on [least, most] with relative entropy
@@ -332,7 +338,7 @@ def kl_inf_limits(
 
     Examples
     --------
-    >>> found = kl_inf_limits([0.5, 1.0], [0.9, 0.1], mixture_radius(1000, 5.0), 0.0, 1.0)
+    >>> found = kl_inf_interval([0.5, 1.0], [0.9, 0.1], mixture_radius(1000, 5.0), 0.0, 1.0)
     >>> round(float(found.lower), 3), round(float(found.upper), 3)
     (0.532, 0.573)
     """
@@ -348,7 +354,7 @@ def kl_inf_limits(
     guard = GUARD * (np.abs(low) + np.abs(high))
     upper = np.where(infinite, high, np.clip(upper + guard * (upper < high), low, high))
     lower = np.where(infinite, low, np.clip(lower - guard * (lower > low), low, high))
-    return Limits(np.asarray(lower), np.asarray(upper))
+    return ConfidenceLimits(np.asarray(lower), np.asarray(upper))
 
 
 def _mean_below(gaps: Floats, p: Floats, r: Floats, rounds: int) -> Floats:

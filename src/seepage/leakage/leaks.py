@@ -249,12 +249,12 @@ def _equivalent(matrix: "LeakageMatrix") -> Booleans:
 def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
     """Return the strongest leaks between groups of equivalent attributes, largest `rank` first.
 
-    Leaks whose lower limit is 0 are left out.
+    Leaks whose lower confidence limit is 0 are left out.
 
     Parameters
     ----------
     matrix
-        The leakages; a matrix of robust bounds has no lower limits, and gives an empty list.
+        The leakages; a matrix of robust bounds has no intervals, and gives an empty list.
     count
         Maximum number of leaks.
 
@@ -268,25 +268,25 @@ def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
     _checks.integer(count, "count", 0)
     if matrix.radius:
         return []
-    limits, names = matrix.interval(), matrix.domain.names
+    intervals, names = matrix.interval(), matrix.domain.names
     group_of = {k: group for group in groups(matrix) for k in group}
-    order = np.lexsort((-limits.values.ravel(), -limits.lower.ravel()))
+    order = np.lexsort((-intervals.values.ravel(), -intervals.lower.ravel()))
     heap, leaks = list[tuple[float, int, Leak]](), list[Leak]()
     seen = set[tuple[tuple[int, ...], ...]]()
     for index in order.tolist():
         target, source = divmod(index, len(matrix.domain))
         ends = group_of[target], group_of[source]
-        # A rank is at most its lower limit, so no later leak precedes these.
-        while heap and len(leaks) < count and -heap[0][0] >= limits.lower[target, source]:
+        # A rank is at most its lower confidence limit, so no later leak precedes these.
+        while heap and len(leaks) < count and -heap[0][0] >= intervals.lower[target, source]:
             leaks.append(heapq.heappop(heap)[2])
-        if len(leaks) == count or limits.lower[target, source] <= 0:
+        if len(leaks) == count or intervals.lower[target, source] <= 0:
             break
         if ends[0] != ends[1] and ends not in seen:
             seen.add(ends)
             among = matrix.leak_among(target, source, support(matrix))
             targets, sources = (tuple(names[k] for k in group) for group in ends)
             leak = replace(
-                limits[target, source],
+                intervals[target, source],
                 witness=among.witness,
                 supported=among.value,
                 targets=targets,

@@ -15,9 +15,9 @@ from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
+from seepage.leakage.intervals import LeakageIntervals, population_intervals, ranked_pairs
 from seepage.leakage.leaks import Leak, Leakage
 from seepage.leakage.likely_sets import LikelySets, relaxation
-from seepage.leakage.population_limits import LeakageLimits, population_limits, ranked_pairs
 from seepage.leakage.release import PUBLIC, VIEWS, Release, View, by_kind, releases
 
 
@@ -57,7 +57,7 @@ class LeakageMatrix(Result):
         self.view: View = view
         self.smoothing = dict(_checks.mapping(smoothing, "smoothing"))
         self.radius = _checks.probability(radius, "radius")
-        self._limits: dict[float, LeakageLimits] = {}
+        self._intervals: dict[float, LeakageIntervals] = {}
 
     @property
     def domain(self) -> Domain:
@@ -140,17 +140,17 @@ class LeakageMatrix(Result):
         names, pairs = self.domain.names, ranked_pairs(self.values, self.values)
         return [Leak(names[t], names[s], float(self.values[t, s])) for t, s in pairs[:count]]
 
-    def interval(self, confidence: float = 0.95) -> LeakageLimits:
+    def interval(self, confidence: float = 0.95) -> LeakageIntervals:
         """Return lower and upper confidence limits of every leakage for the population.
 
-        All limits of all pairs hold simultaneously with this confidence, if the records are a
+        All intervals of all pairs hold simultaneously with this confidence, if the records are a
         random sample of the population, one record per person [theory-population].  They use the
-        counts without smoothing.  The upper limit of a public attribute may be infinite.
+        counts without smoothing.  The upper end for a public attribute may be infinite.
 
         Parameters
         ----------
         confidence
-            The joint confidence level of all limits, above 0 and below 1.
+            The joint confidence level of all intervals, above 0 and below 1.
 
         Notes
         -----
@@ -161,14 +161,14 @@ class LeakageMatrix(Result):
         Examples
         --------
         >>> import seepage as sp
-        >>> limits = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
-        >>> limits.strongest(1)[0].target
+        >>> found = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
+        >>> found.strongest(1)[0].target
         'education'
         """
         level = _checks.inner_probability(confidence, "confidence")
-        if level not in self._limits:
-            self._limits[level] = population_limits(self, level)
-        return self._limits[level]
+        if level not in self._intervals:
+            self._intervals[level] = population_intervals(self, level)
+        return self._intervals[level]
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"

@@ -1,17 +1,13 @@
 """Plans within given limits: `calibrate` (everyone is asked everything) and `design` (forms)."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from seepage._results import json_ready
 from seepage.designs.calibration import Calibration, find_budgets
-from seepage.plan.form import MatrixChannel, ProductChannel, Question
-from seepage.plan.make_plan import FormDraft, make_plan, plan_of_forms
+from seepage.plan.make_plan import make_plan, plan_of_forms
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import Alternative
 
 if TYPE_CHECKING:
-    from seepage.designs.design import Design, DesignedForm
+    from seepage.designs.design import Design
 
 
 def calibrate(
@@ -144,10 +140,7 @@ def plan_of_design(design: "Design") -> Plan:
     """Return the plan of a design, its evidence in the notes."""
     return plan_of_forms(
         design.pairs,
-        [
-            FormDraft(form.share, _channel(form), form.guarantee, form.totals, form.record)
-            for form in design.forms
-        ],
+        design.forms,
         limit=design.limits.tolist(),
         public=design.public,
         frequencies=[marginal / design.pairs.records for marginal in design.pairs.marginals],
@@ -167,35 +160,5 @@ def plan_of_design(design: "Design") -> Plan:
             "known": list(design.known),
         },
         notes=[*design.notes, *design.remarks()],
-        alternatives=list(_alternatives(design)),
+        alternatives=design.comparison[:-1],
     )
-
-
-def _channel(form: "DesignedForm") -> ProductChannel | MatrixChannel:
-    if form.matrix is not None:
-        return MatrixChannel.of(
-            form.attributes,
-            form.matrix,
-            frequencies=form.matrix.nominal.tolist(),
-            answer_leakage=form.answer_leakage,
-        )
-    questions = zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
-    return ProductChannel(
-        questions=tuple(
-            Question(attribute=name, mechanism=mechanism, epsilon=epsilon)
-            for name, mechanism, epsilon in questions
-        )
-    )
-
-
-def _alternatives(design: "Design") -> Iterator[Alternative]:
-    """Yield the other strategies of the comparison, with variances for one person."""
-    asked = [n for n, weight in zip(design.domain.names, design.weights, strict=True) if weight > 0]
-    for strategy in design.comparison[:-1]:
-        variances = dict(zip(asked, (e * design.people for e in strategy.errors), strict=True))
-        yield Alternative(
-            name=strategy.name,
-            rests_on=strategy.rests_on,
-            certified=strategy.certified,
-            variances=json_ready(variances),
-        )

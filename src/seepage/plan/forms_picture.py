@@ -7,8 +7,8 @@ from typing import Any
 from markupsafe import Markup
 
 from seepage._pages import element, joined
+from seepage.designs.form import Form
 from seepage.mechanisms.exact_probabilities import CERTAIN
-from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import nats
 
@@ -182,8 +182,8 @@ def _cell(number: int, form: Form, name: str, largest: float) -> Markup:
 
 def _foot(plan: Plan) -> Markup:
     cells = [
-        element("td", element("span", nats(float(form.record)), class_="budget"),
-                title=f"form {n}: up to {nats(float(form.record))} nats about the whole record")
+        element("td", element("span", nats(form.record), class_="budget"),
+                title=f"form {n}: up to {nats(form.record)} nats about the whole record")
         for n, form in enumerate(plan.forms, 1)
     ]  # fmt: skip
     first = element("th", "whole record, at most", scope="row")
@@ -199,7 +199,7 @@ def _sentence(form: Form) -> Markup:
         asked.append(joined(element("bdi", name), detail))
     listed = [joined(", " if index else "", text) for index, text in enumerate(asked)]
     channel = "" if form.is_product else " as one report for all answers together"
-    record = nats(float(form.record))
+    record = nats(form.record)
     return joined(
         f"{percent(form_share(form))} of people: ",
         listed,
@@ -218,7 +218,7 @@ def plan_picture(plan: Plan) -> Any:
             "attribute": planned.name,
             "mechanism": planned.mechanism or "not collected",
             "epsilon": planned.epsilon,
-            "total": float(planned.total),
+            "total": planned.total,
             "limit": planned.limit,
         }
         for planned in plan.attributes

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -13,15 +13,16 @@ from seepage._results import json_ready
 from seepage.data.domain import Attribute, Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.designs.form import Form, with_shares
+from seepage.designs.report_channels import ProductChannel, Question
+from seepage.designs.strategies import Strategy
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism, best_mechanism
-from seepage.plan.form import Form, MatrixChannel, ProductChannel, Question, integer_shares
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import (
     PLAN_GUARANTEES,
-    Alternative,
-    PlannedAttribute,
     Provenance,
+    StoredAttribute,
     check_limits,
     overall_guarantee,
 )
@@ -91,7 +92,7 @@ def make_plan(
     """
     pairs = as_pairs(data, **table_options)
     domain = pairs.domain
-    values, total_deltas, claim = _totals_and_claim(totals, guarantee, domain)
+    name, values, total_deltas, claim = _totals_and_claim(totals, guarantee, domain)
     budgets = [_checks.epsilon(value) for value in for_each(domain, epsilon, "epsilon")]
     deltas = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
     mechanisms = for_each(domain, mechanism, "mechanism")
@@ -106,7 +107,7 @@ def make_plan(
     channel = ProductChannel(questions=questions)
     plan = plan_of_forms(
         pairs,
-        [FormDraft(1.0, channel, totals=values, deltas=total_deltas)],
+        [Form.of(channel, name, values, total_deltas)],
         limit=limit,
         public=public_names,
         settings=settings,
@@ -120,19 +121,18 @@ def make_plan(
 
 def _totals_and_claim(
     totals: Any, guarantee: str | None, domain: Domain
-) -> tuple[list[float], list[float], dict[str, Any]]:
-    """Return the totals, their deltas, and the plan's guarantee, basis, view, confidence, scope."""
+) -> tuple[str, list[float], list[float], dict[str, Any]]:
+    """Return the guarantee, the totals, their deltas; and basis, view, confidence and scope."""
     if isinstance(totals, TotalLeakage):
         check_totals(totals, guarantee, domain)
         any_mechanism = all(r.mechanism is None for r in totals.matrix.releases)
         claim = {
-            "guarantee": totals.guarantee,
             "basis": "bound" if any_mechanism else "mechanism",
             "view": totals.view,
             "confidence": totals.confidence,
             "scope": totals.scope,
         }
-        return totals.values.tolist(), totals.deltas.tolist(), claim
+        return totals.guarantee, totals.values.tolist(), totals.deltas.tolist(), claim
     name = _checks.choice(guarantee, "guarantee", PLAN_GUARANTEES)
     numbers = list(np.atleast_1d(totals))
     if len(numbers) != len(domain):
@@ -140,7 +140,7 @@ def _totals_and_claim(
             f"totals must be one number for each of the {len(domain)} attributes, "
             f"got {len(numbers)}"
         )
-    return numbers, [], {"guarantee": name, "basis": "bound"}
+    return name, numbers, [], {"basis": "bound"}
 
 
 def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) -> None:
@@ -217,38 +217,12 @@ def _check_computed_for(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> 
 # A plan of given forms ---------------------------------------------------------------------------
 
 
-class FormDraft(NamedTuple):
-    """A form before its share is rounded to an integer out of 2^64.
-
-    Parameters
-    ----------
-    share
-        Share of people who are given the form, up to a factor common to all forms.
-    channel
-        The channel from answers to reports.
-    guarantee
-        The guarantee of the totals; None for that of the plan.
-    totals, deltas
-        Total leakage about each attribute of the domain, asked or not, and its delta; empty
-        deltas are zeros.
-    record
-        Leakage of the form about the whole record; None for that of its channel.
-    """
-
-    share: float
-    channel: ProductChannel | MatrixChannel
-    guarantee: str | None = None
-    totals: Sequence[float] | Floats = ()
-    record: float | None = None
-    deltas: Sequence[float] | Floats = ()
-
-
 def plan_of_forms(
     pairs: PairCounts,
-    drafts: Iterable[FormDraft | tuple[Any, ...]],
+    forms: Iterable[Form],
     *,
     limit: Any,
-    guarantee: str | None = None,
+    shares: Iterable[float] | None = None,
     public: Iterable[str] = (),
     basis: Literal["bound", "mechanism"] = "mechanism",
     view: Literal["report", "inferred"] = "report",
@@ -257,7 +231,7 @@ def plan_of_forms(
     frequencies: Sequence[Sequence[float] | Floats] | None = None,
     settings: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
-    alternatives: Sequence[Alternative] = (),
+    alternatives: Sequence[Strategy] = (),
 ) -> Plan:
     """Return the plan that consists of these forms.
 
@@ -267,13 +241,14 @@ def plan_of_forms(
         The pair counts that the forms were designed for: they give domain, number of records,
         digest and nominal frequencies.  A sample raises an error, unless all
         totals have the guarantee `"worst"`.
-    drafts
-        The forms; a form whose share rounds to 0 out of 2^64 is dropped.
+    forms
+        The forms.
     limit
         The largest admissible total of each attribute: one for all, a sequence, or a mapping by
         name; None or infinity for no limit.
-    guarantee
-        The guarantee of drafts that have none.
+    shares
+        The share of people who are given each form, up to a common factor; a form whose share
+        rounds to 0 out of 2^64 is dropped.  By default those of the forms, or equal ones.
     public
         Attributes that are public already.
     basis, view, confidence, scope
@@ -294,37 +269,36 @@ def plan_of_forms(
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.plan import Question
+    >>> from seepage.plan import Form, ProductChannel
     >>> adult = sp.load_pairs("adult").select(["sex", "race"])
-    >>> questions = [
-    ...     Question(attribute=name, mechanism="grr", epsilon=1.0) for name in adult.domain.names
-    ... ]
-    >>> forms = [(1.0, ProductChannel(questions=(q,)), "worst", [1.0, 1.0]) for q in questions]
+    >>> channels = [ProductChannel.of([name], ["grr"], [1.0]) for name in adult.domain.names]
+    >>> forms = [Form.of(channel, "worst", [1.0, 1.0]) for channel in channels]
     >>> plan = plan_of_forms(adult, forms, limit=1.0)
     >>> plan.guarantee, plan["sex"].epsilon, [form.attributes for form in plan.forms]
     ('worst', 1.0, [('sex',), ('race',)])
     """
-    forms = _forms([FormDraft(*draft) for draft in drafts], guarantee)
+    forms = tuple(forms)
+    if shares is not None or not any(form.chance for form in forms):
+        forms = with_shares(forms, [1.0] * len(forms) if shares is None else shares)
     for name in dict.fromkeys(form.guarantee for form in forms):
         check_whole_table(pairs, name, "plans", scope)
     plan_guarantee, kind = overall_guarantee(forms, scope)
     public_names = {pairs.domain[name].name for name in public}
     limits = [_limit(value) for value in for_each(pairs.domain, limit, "limit")]
     nominal = _nominal_frequencies(pairs, forms) if frequencies is None else frequencies
-    planned = [
-        PlannedAttribute(
+    listed = [
+        StoredAttribute(
             name=attribute.name,
             values=attribute.values,
             edges=tuple(json_ready(attribute.edges)),
             public=attribute.name in public_names,
             limit=limits[index],
             frequencies=tuple(map(float, nominal[index])) if len(nominal) else (),
-            **largest_total_fields(forms, index, attribute.name),
         )
         for index, attribute in enumerate(pairs.domain)
     ]
     plan = Plan(
-        attributes=tuple(planned),
+        listed=tuple(listed),
         forms=forms,
         guarantee=plan_guarantee,
         kind=kind,
@@ -338,45 +312,6 @@ def plan_of_forms(
     )
     check_limits(plan)
     return plan
-
-
-def _forms(drafts: Sequence[FormDraft], guarantee: str | None) -> tuple[Form, ...]:
-    shares = integer_shares([draft.share for draft in drafts])
-    return tuple(
-        Form(
-            share=str(share),
-            channel=draft.channel,
-            guarantee=draft.guarantee or guarantee or "",
-            totals=tuple(json_ready([_total(total) for total in draft.totals])),
-            total_deltas=tuple(map(float, draft.deltas)) if np.any(draft.deltas) else (),
-            record=json_ready(max(draft.record or 0.0, draft.channel.record)),
-        )
-        for draft, share in zip(drafts, shares, strict=True)
-        if share
-    )
-
-
-def _total(value: Any) -> float:
-    number = _checks.real(value, "total")
-    if not number >= 0:
-        raise InputError(f"a total must be at least 0, got {value!r}")
-    return number
-
-
-def largest_total_fields(forms: Sequence[Form], index: int, name: str) -> dict[str, Any]:
-    """Return `total`, `total_delta` and `form` of an attribute: its maximum over all forms."""
-    try:
-        totals = [float(form.totals[index]) for form in forms]
-    except IndexError:
-        raise InputError(
-            f"every form must have one total per attribute, {name!r} has none"
-        ) from None
-    worst = int(np.argmax(totals))
-    return {
-        "total": forms[worst].totals[index],
-        "total_delta": max(form.deltas[index] for form in forms),
-        "form": worst + 1,
-    }
 
 
 def _nominal_frequencies(pairs: PairCounts, forms: Sequence[Form]) -> Sequence[Floats]:

@@ -14,11 +14,13 @@ from seepage._files import whole_file
 from seepage._numerics import Floats
 from seepage._results import Result
 from seepage.data.domain import Domain
+from seepage.designs.form import Form
+from seepage.designs.report_channels import Stored
+from seepage.designs.strategies import Strategy
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
-from seepage.plan.form import Form, Stored
-from seepage.plan.plan_parts import Alternative, PlannedAttribute, Provenance, add_forms, check_plan
+from seepage.plan.plan_parts import PlannedAttribute, Provenance, StoredAttribute, check_plan
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 
 if TYPE_CHECKING:
@@ -43,8 +45,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     Attributes
     ----------
-    attributes
-        The attributes in the order of the domain, collected or not.
+    listed
+        The attributes in the order of the domain as the file has them; see `attributes`.
     forms
         The forms, each with its questions, share of people and totals.
     guarantee, kind
@@ -87,7 +89,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     True
     """
 
-    attributes: tuple[PlannedAttribute, ...]
+    listed: tuple[StoredAttribute, ...] = msgspec.field(name="attributes")
     forms: tuple[Form, ...]
     guarantee: str
     kind: Literal["certified", "statistical", "assumed"]
@@ -97,17 +99,23 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     scope: Literal["table", "population"] = "table"
     provenance: Provenance
     notes: tuple[str, ...] = ()
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[Strategy, ...] = ()
 
     def __post_init__(self) -> None:
         check_plan(self)
-        attributes = tuple(add_forms(self.forms, planned) for planned in self.attributes)
-        msgspec.structs.force_setattr(self, "attributes", attributes)
 
     @cached_property
     def domain(self) -> Domain:
         """Every attribute, collected or not."""
-        return Domain(planned.attribute for planned in self.attributes)
+        return Domain(stored.attribute for stored in self.listed)
+
+    @cached_property
+    def attributes(self) -> tuple[PlannedAttribute, ...]:
+        """The attributes in the order of the domain, with their totals and forms."""
+        return tuple(
+            PlannedAttribute.of(stored, index, self.forms)
+            for index, stored in enumerate(self.listed)
+        )
 
     @cached_property
     def form_mechanisms(self) -> tuple[dict[str, Mechanism], ...]:
@@ -146,7 +154,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     @property
     def totals(self) -> Floats:
         """The total leakage about every attribute, in nats."""
-        return np.array([float(planned.total) for planned in self.attributes])
+        return np.array([planned.total for planned in self.attributes])
 
     def __getitem__(self, name: str | SupportsIndex) -> PlannedAttribute:
         """Return one attribute of the plan."""
@@ -254,11 +262,9 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         table_options
             Table options of `count_pairs`.
 
-        Returns
-        -------
-        PlanCheck
-            The total of every attribute, its limit, and whether it is `within`, for the people in
-            this table; `PlanCheck` has an example.
+        See Also
+        --------
+        seepage.PlanCheck : the result, with an example.
         """
         from seepage.plan.plan_check import check_plan_on
 

@@ -18,12 +18,13 @@ from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.designs.form import Form
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
+from seepage.designs.report_channels import MatrixChannel, ProductChannel
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_probabilities import Thresholds, exact_cells, largest_ratio, log_above
-from seepage.plan.form import Form, MatrixChannel, ProductChannel
 from seepage.plan.make_plan import check_totals
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute, overall_guarantee
@@ -62,7 +63,7 @@ class PlanCheck(Result):
     >>> plan.check(last).within
     True
     >>> plan.check(sp.make_survey(2_000, seed=2))  # doctest: +ELLIPSIS
-    PlanCheck(exceeded: sleep 2.0... above 2; exact on 2,000 records)
+    PlanCheck(exceeded: coffee 2.077 above 2, ...; exact on 2,000 records)
     """
 
     domain: Domain

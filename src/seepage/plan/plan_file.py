@@ -11,10 +11,9 @@ import msgspec
 
 from seepage import _checks
 from seepage._files import whole_file
+from seepage.designs.report_channels import Stored
 from seepage.errors import InputError
-from seepage.plan.form import Stored
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import check_promises
 from seepage.plan.wire import Wire, has_wire
 
 VERSION: Literal[1] = 1
@@ -105,10 +104,7 @@ def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
 
 
 def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """Return the plan of a file; invalid content raises an InputError that names the field.
-
-    A matching digest does not prove the totals, so they are checked against the forms.
-    """
+    """Return the plan of a file; invalid content raises an InputError that names the field."""
     file = str(_checks.path(path))
     try:
         content = Path(file).read_bytes()
@@ -118,7 +114,6 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         stored = msgspec.json.decode(content, type=PlanFile)
         if not stored.is_intact:
             raise InputError("it was edited, its content does not match its digest; plan anew")
-        check_promises(stored.plan)
     except OSError as problem:
         raise InputError(f"{file} cannot be read: {problem.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as problem:

@@ -8,13 +8,13 @@ from markupsafe import Markup
 from seepage import _checks
 from seepage._pages import element, joined, render_page
 from seepage._results import json_text
+from seepage.designs.strategies import Strategy
 from seepage.plan.forms_picture import forms_picture, scroll_table
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
 from seepage.plan.plan_precision import (
     THIS_PLAN,
     Precision,
-    StrategyPrecision,
     plan_precision,
     points,
     precision_sentence,
@@ -146,7 +146,7 @@ def _attributes(plan: Plan) -> Markup:
 
 
 def _attribute(plan: Plan, planned: PlannedAttribute, largest: float) -> Markup:
-    total = float(planned.total)
+    total = planned.total
     badge = "public" if planned.public else "" if planned.asking else "not collected"
     form = plan.forms[planned.form - 1]
     index = plan.attributes.index(planned)
@@ -224,7 +224,7 @@ def _provenance(plan: Plan) -> Markup:
 
 def precision_section(plan: Plan, precision: Precision) -> Markup:
     """Return the sentence, the strategies as bars, and the table of attributes."""
-    if not precision.names:
+    if not precision.sizes:
         return element("p", "No attribute has more than one value: nothing is estimated.")
     parts: list[str] = [element("p", precision_sentence(plan, precision), class_="headline")]
     if len(precision.strategies) > 1:
@@ -247,9 +247,10 @@ def precision_section(plan: Plan, precision: Precision) -> Markup:
 
 
 def _strategies_table(precision: Precision) -> Markup:
-    plan_variance = precision.strategies[0].variance
-    ordered = sorted(precision.strategies, key=lambda strategy: strategy.variance)
-    largest = max((s.variance for s in ordered if math.isfinite(s.variance)), default=1.0)
+    plan_error = precision.error(precision.strategies[0])
+    ordered = sorted(precision.strategies, key=precision.error)
+    errors = map(precision.error, ordered)
+    largest = max(filter(math.isfinite, errors), default=1.0)
     head = element(
         "tr",
         element("th", "strategy within the limits", scope="col"),
@@ -262,8 +263,8 @@ def _strategies_table(precision: Precision) -> Markup:
             element("th", strategy.name, scope="row"),
             element(
                 "td",
-                _ratio_text(strategy.variance / plan_variance) if plan_variance > 0 else "",
-                bar(strategy.variance / largest, _bar_class(strategy)),
+                _ratio_text(precision.error(strategy) / plan_error) if plan_error > 0 else "",
+                bar(precision.error(strategy) / largest, _bar_class(strategy)),
                 class_="metered",
             ),
             element("td", strategy.rests_on, class_="words"),
@@ -284,7 +285,7 @@ def _ratio_text(ratio: float) -> str:
     return "not possible" if not math.isfinite(ratio) else f"{ratio:.3g} ×"
 
 
-def _bar_class(strategy: StrategyPrecision) -> str:
+def _bar_class(strategy: Strategy) -> str:
     return "ours" if strategy.name == THIS_PLAN else "other"
 
 
@@ -304,10 +305,11 @@ def bar(share: float, css_class: str) -> Markup:
 
 def _attributes_table(precision: Precision) -> Markup:
     shown = shown_strategies(precision)
-    widths = [width for s in shown for width in s.widths.values() if math.isfinite(width)]
-    widest = max(widths, default=1.0) or 1.0
+    widths = [precision.width(s, name) for s in shown for name in precision.sizes]
+    widest = max(filter(math.isfinite, widths), default=1.0) or 1.0
 
-    def cell(strategy: StrategyPrecision, width: float) -> Markup:
+    def cell(strategy: Strategy, name: str) -> Markup:
+        width = precision.width(strategy, name)
         text = f"± {points(width)}" if math.isfinite(width) else "-"
         return element("td", text, bar(width / widest, _bar_class(strategy)))
 
@@ -316,9 +318,9 @@ def _attributes_table(precision: Precision) -> Markup:
         element(
             "tr",
             element("th", element("bdi", name), scope="row"),
-            [cell(strategy, strategy.widths[name]) for strategy in shown],
+            [cell(strategy, name) for strategy in shown],
         )
-        for name in precision.names
+        for name in precision.sizes
     ]
     return scroll_table(
         "Half-widths by attribute",

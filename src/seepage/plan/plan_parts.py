@@ -1,7 +1,7 @@
-"""Attributes, provenance and alternatives of a plan, and checks of their consistency."""
+"""Attributes and provenance of a plan, and checks of their consistency."""
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -9,17 +9,15 @@ import msgspec
 from seepage import __version__, _checks
 from seepage.data.domain import Attribute
 from seepage.data.pairs import PairCounts
+from seepage.designs.form import Form
+from seepage.designs.report_channels import Budget, Question, Stored, check_frequencies
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN
-from seepage.plan.form import Budget, Form, Question, Stored, Unbounded, check_frequencies
 from seepage.totals.guarantees import GUARANTEES, KINDS
 
 if TYPE_CHECKING:
     from seepage.plan.plan import Plan
-
-ASKED = "forms that ask for it"
-"""Key in `__dict__` of the forms that ask for an attribute of a plan."""
 
 PLAN_GUARANTEES = [name for name in GUARANTEES if GUARANTEES[name].kind != "lower bound"]
 """The guarantees of the totals of a plan: all except lower bounds."""
@@ -66,30 +64,8 @@ class Provenance(Stored, frozen=True, kw_only=True):
         )
 
 
-class Alternative(Stored, frozen=True, kw_only=True):
-    """Another strategy for the same attributes within the same limits.
-
-    Parameters
-    ----------
-    name
-        The name of the strategy, for display.
-    rests_on
-        The guarantee of its totals, or the assumption under which they are within the limits.
-    certified
-        Whether they are within the limits without any assumption.
-    variances
-        By attribute, the variance of an estimate from one person, summed over the values at the
-        nominal frequencies, noise and sampling together; divide by n for n people.
-    """
-
-    name: str
-    rests_on: str
-    certified: bool
-    variances: dict[str, Unbounded]
-
-
-class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
-    """One attribute of a plan, with its limit and its total.
+class StoredAttribute(Stored, frozen=True, kw_only=True):
+    """One attribute in the file of a plan: its values, and what is promised about it.
 
     Parameters
     ----------
@@ -99,29 +75,16 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
         Whether its value is public: identity release, without a mechanism.
     limit
         The largest admissible total in nats; None for no limit.
-    total, total_delta
-        Total leakage in nats of all reports of one form about it, the maximum over all forms, and
-        its delta.
-    form
-        The number of the form that attains it, from 1.
     values, edges
         The values in the order of their codes, and the bin edges of a binned number.
     frequencies
         Nominal frequencies of the values, fixed in advance: they give the weights of the forms in
         an estimate.  Empty: uniform.
-
-    Notes
-    -----
-    `asking`, `mechanism`, `epsilon`, `delta`, `parameters` and `single_mechanism` describe its
-    collection by a plan; an attribute outside of a plan is not collected.
     """
 
     name: str
     public: bool = False
     limit: Budget | None = None
-    total: Unbounded
-    total_delta: Budget = 0.0
-    form: Annotated[int, msgspec.Meta(ge=1)] = 1
     values: tuple[str, ...]
     edges: tuple[float | Literal["inf", "-inf"], ...] = ()
     frequencies: tuple[Budget, ...] = ()
@@ -130,17 +93,63 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
         if self.attribute.size and self.frequencies:
             check_frequencies(self.frequencies, self.attribute.size, f"{self.name!r}")
 
-    @cached_property
+    @property
     def attribute(self) -> Attribute:
         """The attribute with its values and bin edges."""
         return Attribute(self.name, self.values, tuple(map(float, self.edges)))
 
-    # Collection ----------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class PlannedAttribute:
+    """One attribute of a plan, with its limit, its total, and the forms that ask for it.
+
+    Parameters
+    ----------
+    attribute
+        The attribute with its values and bin edges.
+    public
+        Whether its value is public: identity release, without a mechanism.
+    limit
+        The largest admissible total in nats; None for no limit.
+    frequencies
+        Nominal frequencies of the values; empty: uniform.
+    asking
+        The forms that ask for it, each with its number from 1.
+    total, total_delta
+        Total leakage in nats of all reports of one form about it, the maximum over all forms, and
+        its delta.
+    form
+        The number of the form that attains it, from 1.
+    """
+
+    attribute: Attribute
+    public: bool
+    limit: float | None
+    frequencies: tuple[float, ...]
+    asking: tuple[tuple[int, Form], ...]
+    total: float
+    total_delta: float
+    form: int
+
+    @classmethod
+    def of(cls, stored: StoredAttribute, index: int, forms: Sequence[Form]) -> "PlannedAttribute":
+        """Return an attribute of a plan, by its index in the domain, with the plan's forms."""
+        totals = [float(form.totals[index]) for form in forms]
+        return cls(
+            stored.attribute,
+            stored.public,
+            stored.limit,
+            stored.frequencies,
+            tuple((n, form) for n, form in enumerate(forms, 1) if stored.name in form.attributes),
+            max(totals),
+            max(form.deltas[index] for form in forms),
+            totals.index(max(totals)) + 1,
+        )
 
     @property
-    def asking(self) -> tuple[tuple[int, Form], ...]:
-        """The forms that ask for it, each with its number."""
-        return tuple(self.__dict__.get(ASKED, ()))
+    def name(self) -> str:
+        """The attribute's name."""
+        return self.attribute.name
 
     @property
     def mechanism(self) -> str | None:
@@ -152,7 +161,7 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
     def epsilon(self) -> float:
         """The largest stated budget over its forms; 0 if it is not collected."""
         budgets = [
-            question.epsilon if (question := form.question(self.name)) else float(form.record)
+            question.epsilon if (question := form.question(self.name)) else form.record
             for _, form in self.asking
         ]
         return max(budgets, default=0.0)
@@ -168,7 +177,7 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
         question = self._questions[0] if len(self._questions) == 1 else None
         return dict(question.parameters) if question else {}
 
-    @cached_property
+    @property
     def single_mechanism(self) -> Mechanism | None:
         """The mechanism of the one form that asks for it; None if no form does."""
         if not self.asking:
@@ -184,20 +193,10 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
     def _questions(self) -> list[Question | None]:
         return [form.question(self.name) for _, form in self.asking]
 
-    # Limits -------------------------------------------------------------------------------------
-
     @property
     def exceeds(self) -> bool:
         """Whether the total is above its limit."""
-        return self.limit is not None and not float(self.total) <= self.limit
-
-
-def add_forms(forms: Iterable[Form], planned: PlannedAttribute) -> PlannedAttribute:
-    """Return a copy of an attribute with the forms that ask for it, for `asking`."""
-    copy = msgspec.structs.replace(planned)
-    asking = [(n, form) for n, form in enumerate(forms, 1) if planned.name in form.attributes]
-    copy.__dict__[ASKED] = tuple(asking)
-    return copy
+        return self.limit is not None and not self.total <= self.limit
 
 
 def overall_guarantee(forms: tuple[Form, ...], scope: str = "table") -> tuple[str, Any]:
@@ -216,8 +215,8 @@ def check_plan(plan: "Plan") -> None:
     """Raise unless guarantee, kind and scope are those of the forms, and forms fit the domain."""
     for form in _checks.items(plan.forms, "forms"):
         _checks.instance(form, "each of forms", Form, "a Form")
-    for planned in _checks.items(plan.attributes, "attributes"):
-        _checks.instance(planned, "each of attributes", PlannedAttribute, "a PlannedAttribute")
+    for stored in _checks.items(plan.listed, "listed"):
+        _checks.instance(stored, "each of listed", StoredAttribute, "a StoredAttribute")
     if not 1 <= len(plan.forms) <= MAX_FORMS:
         number = len(plan.forms) or "none"
         raise InputError(f"a plan must have from 1 to {MAX_FORMS} forms, got {number}")
@@ -241,32 +240,27 @@ def _check_forms(plan: "Plan") -> None:
         _check_form(plan, number, form)
     if (total := sum(form.chance for form in plan.forms)) != CERTAIN:
         raise InputError(f"the shares of all forms must sum to 2^64 = {CERTAIN}, got {total}")
-    for planned in plan.attributes:
-        if planned.form > len(plan.forms):
-            raise InputError(
-                f"the form of {planned.name!r} must be from 1 to {len(plan.forms)}, "
-                f"got {planned.form}"
-            )
     for other in plan.alternatives:
-        for name in other.variances:
+        for name in other.errors:
             if name not in plan.domain:
-                raise InputError(
-                    f"{other.name!r} has a variance of {name!r}, which is no attribute"
-                )
+                raise InputError(f"{other.name!r} has an error of {name!r}, which is no attribute")
 
 
 def _check_form(plan: "Plan", number: int, form: Form) -> None:
+    if not form.chance:
+        raise InputError(f"the share of form {number} must be at least 1 out of 2^64, got 0")
+    public = {stored.name for stored in plan.listed if stored.public}
     for name in form.attributes:
         if name not in plan.domain:
             hint = _checks.near_miss(name, plan.domain.names)
             raise InputError(f"form {number} asks for {name!r}, which is no attribute{hint}")
-        if plan[name].public:
+        if name in public:
             raise InputError(
                 f"attribute {name!r} is public, so no form must ask for it, and form {number} does"
             )
-    if len(form.totals) != len(plan.attributes):
+    if len(form.totals) != len(plan.listed):
         raise InputError(
-            f"form {number} must have one total for each of {len(plan.attributes)} attributes, "
+            f"form {number} must have one total for each of {len(plan.listed)} attributes, "
             f"got {len(form.totals)}"
         )
     try:
@@ -275,28 +269,8 @@ def _check_form(plan: "Plan", number: int, form: Form) -> None:
         raise InputError(f"form {number}: {problem}") from None
 
 
-def check_promises(plan: "Plan") -> None:
-    """Raise unless the totals and record leakages of a plan follow from its forms."""
-    for number, form in enumerate(plan.forms, 1):
-        if not float(form.record) >= form.channel.record:
-            raise InputError(
-                f"the record of form {number} must be at least that of its channel, "
-                f"{form.channel.record!r}, got {form.record!r}"
-            )
-    for index, planned in enumerate(plan.attributes):
-        largest = max(float(form.totals[index]) for form in plan.forms)
-        delta = max(form.deltas[index] for form in plan.forms)
-        attained = float(plan.forms[planned.form - 1].totals[index])
-        if not (float(planned.total) == largest == attained and planned.total_delta == delta):
-            raise InputError(
-                f"the total of {planned.name!r} must be the largest of its forms, {largest!r} "
-                f"with delta {delta!r}, and name the form that attains it"
-            )
-
-
 def check_limits(plan: "Plan") -> None:
-    """Raise if a total is above its limit, or does not follow from the forms."""
-    check_promises(plan)
+    """Raise if a total is above its limit."""
     for planned in plan.attributes:
         if planned.exceeds:
             where = f" in form {planned.form}" if len(plan.forms) > 1 else ""

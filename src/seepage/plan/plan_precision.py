@@ -10,14 +10,18 @@ s_f the share of form f and v(f) as in `seepage.collection.frequencies`.
 import math
 from typing import NamedTuple
 
+import msgspec
+
+from seepage._results import json_ready
 from seepage.collection.frequencies import report_variance
 from seepage.collection.report_sums import MatrixSums, nominal_frequencies
 from seepage.designs.equal_budgets import equal_split
+from seepage.designs.report_channels import MatrixChannel, Unbounded
+from seepage.designs.strategies import SPLIT, UNIFORM_SMP, Strategy
 from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN
-from seepage.plan.form import MatrixChannel, Unbounded
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import BY_FORM, Alternative
+from seepage.plan.plan_parts import BY_FORM
 from seepage.totals.guarantees import GUARANTEES
 
 NORMAL = 1.96
@@ -33,26 +37,24 @@ THIS_PLAN = "this plan"
 """Name of the plan among the strategies."""
 
 
-class StrategyPrecision(NamedTuple):
-    """The precision of one strategy within the limits."""
-
-    name: str
-    rests_on: str
-    certified: bool
-    widths: dict[str, float]
-    """Half-width of an estimated share by attribute, root mean square over its values."""
-    variance: float
-    """Variance of an estimate from one person, mean over the attributes."""
-
-
 class Precision(NamedTuple):
     """The precision of a plan and of its alternatives, for a number of people."""
 
     people: int
-    strategies: tuple[StrategyPrecision, ...]
+    strategies: tuple[Strategy, ...]
     """The plan first."""
-    names: tuple[str, ...]
-    """The attributes with at least two values."""
+    sizes: dict[str, int]
+    """The numbers of values of the attributes with at least two."""
+    compared: tuple[str, ...]
+    """The attributes of which every strategy has an error."""
+
+    def width(self, strategy: Strategy, name: str) -> float:
+        """Return the half-width of an estimated share, root mean square over the values."""
+        return half_width(float(strategy.errors.get(name, math.inf)), self.sizes[name])
+
+    def error(self, strategy: Strategy) -> float:
+        """Return the mean error of a strategy over the attributes that all have."""
+        return strategy.mean_error(self.compared)
 
 
 def points(width: float) -> str:
@@ -78,35 +80,28 @@ def plan_precision(plan: Plan) -> Precision:
     Attributes with one value are excluded: there is nothing to estimate.
     """
     people = plan.provenance.records or DEFAULT_PEOPLE
-    own_variances = expected_variances(plan)
-    names = tuple(name for name in own_variances if plan.domain[name].size > 1)
+    errors = {name: v / people for name, v in expected_variances(plan).items()}
+    sizes = {name: plan.domain[name].size for name in errors if plan.domain[name].size > 1}
     others = alternatives(plan)
-    compared = [
+    compared = tuple(
         name
-        for name in names
-        if math.isfinite(own_variances[name]) and all(name in other.variances for other in others)
+        for name in sizes
+        if math.isfinite(errors[name]) and all(name in other.errors for other in others)
+    )
+    this_plan = Strategy(
+        name=THIS_PLAN,
+        rests_on=_with_confidence(plan, plan.guarantee),
+        certified=plan.kind != "assumed",
+        errors=json_ready(errors),
+    )
+    shown = [
+        msgspec.structs.replace(other, rests_on=_basis(plan, other))
+        for other in (others if compared else ())
     ]
-    sizes = {name: plan.domain[name].size for name in names}
-
-    def precision(
-        strategy: str, rests_on: str, certified: bool, variances: dict[str, float]
-    ) -> StrategyPrecision:
-        widths = {
-            name: half_width(variances.get(name, math.inf), sizes[name], people) for name in names
-        }
-        mean = sum(variances[name] for name in compared) / max(1, len(compared))
-        return StrategyPrecision(strategy, rests_on, certified, widths, mean)
-
-    guarantee = _with_confidence(plan, plan.guarantee)
-    strategies = [precision(THIS_PLAN, guarantee, plan.kind != "assumed", own_variances)]
-    for other in others if compared else ():
-        variances = {name: float(variance) for name, variance in other.variances.items()}
-        basis = _alternative_basis(plan, other)
-        strategies.append(precision(other.name, basis, other.certified, variances))
-    return Precision(people, tuple(strategies), names)
+    return Precision(people, (this_plan, *shown), sizes, compared)
 
 
-def _alternative_basis(plan: Plan, other: Alternative) -> str:
+def _basis(plan: Plan, other: Strategy) -> str:
     if other.certified:
         return _with_confidence(plan, other.rests_on)
     is_marked = other.rests_on.startswith("assum")
@@ -123,9 +118,9 @@ def _with_confidence(plan: Plan, guarantee: str) -> str:
 
 def precision_sentence(plan: Plan, precision: Precision) -> str:
     """Return a sentence on the half-width of one share, by the plan and by its alternatives."""
-    if not precision.names:
+    if not precision.sizes:
         return ""
-    name = min(precision.names, key=lambda name: plan.domain[name].size)
+    name = min(precision.sizes, key=precision.sizes.__getitem__)
     this_plan, values = precision.strategies[0], plan.domain[name].values
     share = f"the share of each value of {name}"
     if len(values) == 2:
@@ -133,23 +128,23 @@ def precision_sentence(plan: Plan, precision: Precision) -> str:
     source = "as many as the table has records" if plan.provenance.records else "say"
     text = (
         f"With {precision.people:,} people ({source}), {share} will be known to within "
-        f"{points(this_plan.widths[name])} percentage points, 19 times out of 20"
+        f"{points(precision.width(this_plan, name))} percentage points, 19 times out of 20"
     )
     compared = [
-        f"within {points(other.widths[name])} with {other.name}"
+        f"within {points(precision.width(other, name))} with {other.name}"
         for other in shown_strategies(precision)[1:]
-        if other.widths[name] < math.inf
+        if precision.width(other, name) < math.inf
     ]
     return text + (f"; {', '.join(compared)}." if compared else ".")
 
 
-def shown_strategies(precision: Precision) -> list[StrategyPrecision]:
+def shown_strategies(precision: Precision) -> list[Strategy]:
     """Return the plan and up to `MAX_ALTERNATIVES` certified others, of SMP only the best."""
     this_plan, *others = precision.strategies
     others = [other for other in others if other.certified and "RS+FD" not in other.name]
     smp = [other for other in others if "SMP" in other.name]
     if len(smp) > 1:
-        best = min(smp, key=lambda other: other.variance)
+        best = min(smp, key=precision.error)
         others = [other for other in others if other not in smp or other is best]
     return [this_plan, *others[:MAX_ALTERNATIVES]]
 
@@ -193,31 +188,29 @@ def _unit_variances(plan: Plan, index: int) -> dict[str, float]:
     }
 
 
-def half_width(variance: float, values: int, people: int) -> float:
+def half_width(error: float, values: int) -> float:
     """Return the half-width of a 95 % interval of a frequency: root mean square over the values.
 
     Parameters
     ----------
-    variance
-        v, summed over the values.
+    error
+        The expected squared error, summed over the values.
     values
-        The number of values.
-    people
-        The number of people who are asked.
+        The number of values, k.
 
     Notes
     -----
-    1.96 sqrt(v / (k n)).  For two values it is the half-width of either.
+    1.96 sqrt(error / k).  For two values it is the half-width of either.
 
     Examples
     --------
-    >>> round(half_width(0.5, 2, 10_000), 6)
+    >>> round(half_width(0.5 / 10_000, 2), 6)
     0.0098
     """
-    return NORMAL * math.sqrt(variance / (values * people))
+    return NORMAL * math.sqrt(error / values)
 
 
-def alternatives(plan: Plan) -> tuple[Alternative, ...]:
+def alternatives(plan: Plan) -> tuple[Strategy, ...]:
     """Return other strategies within the plan's limits: those the plan states, else SPL and SMP.
 
     Both hold for any data: the equal split by sequential composition, and a single report with the
@@ -233,26 +226,26 @@ def alternatives(plan: Plan) -> tuple[Alternative, ...]:
         return ()
     limit, count = min(limits), len(asked)
     return (
-        Alternative(
-            name="equal split (SPL)",
+        Strategy(
+            name=SPLIT,
             rests_on="worst",
             certified=True,
-            variances=_variances(plan, equal_split(limit, count), 1),
+            errors=_errors(plan, equal_split(limit, count), 1),
         ),
-        Alternative(
-            name="one random attribute each (SMP)",
+        Strategy(
+            name=UNIFORM_SMP,
             rests_on="one report with epsilon = limit",
             certified=True,
-            variances=_variances(plan, limit, count),
+            errors=_errors(plan, limit, count),
         ),
     )
 
 
-def _variances(plan: Plan, epsilon: float, one_in: int) -> dict[str, Unbounded]:
-    """Return v of each attribute if one person in `one_in` reports it with budget epsilon."""
-    variances = dict[str, Unbounded]()
+def _errors(plan: Plan, epsilon: float, one_in: int) -> dict[str, Unbounded]:
+    """Return v / n of each attribute if one person in `one_in` reports it with budget epsilon."""
+    errors, people = dict[str, Unbounded](), plan.provenance.records or DEFAULT_PEOPLE
     for attribute in plan.collected:
         nominal = nominal_frequencies(plan, attribute.name)
         best = mechanism(best_mechanism(attribute.size, epsilon), attribute.size, epsilon)
-        variances[attribute.name] = one_in * report_variance(best, nominal)
-    return variances
+        errors[attribute.name] = one_in * report_variance(best, nominal) / people
+    return errors

@@ -87,7 +87,7 @@ def promise(plan: Plan) -> str:
     """Return the first sentence: what is collected, and the limits that are guaranteed."""
     limited = protected(plan)
     if not limited:
-        largest = max(float(planned.total) for planned in plan.attributes)
+        largest = max(planned.total for planned in plan.attributes)
         return (
             f"{_collection(plan)}. It has no limits; {_claim(plan)}all reports of a person "
             f"together tell at most {nats(largest)} nats about any one attribute ({FACTOR})."
@@ -188,7 +188,7 @@ def known(plan: Plan) -> list[str]:
 
 def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield (heading, sentences) for everything that the limits do not cover."""
-    records = [float(form.record) for form in plan.forms]
+    records = [form.record for form in plan.forms]
     largest = max(range(len(records)), key=records.__getitem__)
     where = f" (form {largest + 1})" if min(records) < records[largest] else ""
     is_product = plan.forms[largest].is_product

@@ -18,6 +18,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from seepage.designs.form import Form, cumulative
+from seepage.designs.report_channels import MatrixChannel
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import (
@@ -30,7 +32,6 @@ from seepage.mechanisms.direct import (
 from seepage.mechanisms.exact_probabilities import CERTAIN, chance
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR, UnaryEncoding
-from seepage.plan.form import Form, MatrixChannel, cumulative
 
 if TYPE_CHECKING:
     from seepage.plan.plan import Plan

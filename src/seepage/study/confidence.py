@@ -34,7 +34,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from seepage._numerics import UNIT, Floats, Integers
-from seepage.leakage.deviations import proportion_limits
+from seepage.leakage.deviations import proportion_interval
 from seepage.study.simulation import Collection
 
 MANY_REPORTS = 1e5
@@ -119,7 +119,7 @@ def sampling_distances(table: Integers, channel: Floats, level: float) -> tuple[
     own = (table @ channel) / totals
     scaled = np.divide(own - low, width, out=np.zeros_like(own), where=width > 0)
     hits = totals * np.clip(scaled, 0.0, 1.0)
-    lower, upper = proportion_limits(hits, totals - hits, level)
+    lower, upper = proportion_interval(hits, totals - hits, level)
     positive = own > 0
     log_own = np.log(np.where(positive, own, 1.0))
     with np.errstate(divide="ignore"):
@@ -137,7 +137,7 @@ class Interval(NamedTuple):
     upper: float
 
 
-def interval(collection: Collection, confidence: float, population: bool = False) -> Interval:
+def interval(collection: Collection, confidence: float, scope: str = "table") -> Interval:
     """Return the corrected estimate and the confidence interval of a collection's leakage.
 
     Parameters
@@ -146,9 +146,9 @@ def interval(collection: Collection, confidence: float, population: bool = False
         The simulated collection.
     confidence
         The minimum probability that the interval covers the true leakage.
-    population
-        Whether the true leakage is that of the distribution the table was drawn from (among the
-        target values that occur) rather than the table's own.
+    scope
+        `"table"`: the true leakage is the table's own; `"population"`: that of the distribution it
+        was drawn from, among the target values that occur.
 
     Notes
     -----
@@ -156,7 +156,7 @@ def interval(collection: Collection, confidence: float, population: bool = False
     a possible report was never observed with some target value.  Costs O(l m^2 t) with m target
     values, t source values and l reports.
     """
-    cells = Cells(collection, population)
+    cells = Cells(collection, scope)
     targets, reports = cells.logarithms.shape
     if targets < 2 or collection.channel.shape[1] < 2:
         return Interval(0.0, 0.0, 0.0)
@@ -194,11 +194,11 @@ class Cells:
         Whether every report that the channel can give was observed.
     """
 
-    def __init__(self, collection: Collection, population: bool) -> None:
+    def __init__(self, collection: Collection, scope: str) -> None:
         used, seen = collection.table.any(axis=0), collection.pooled.any(axis=0)
         possible = (collection.channel[used] > 0).any(axis=0)
         self.complete = bool((seen == possible).all())
-        self.population, self.table = population, collection.table
+        self.scope, self.table = scope, collection.table
         self.channel = collection.channel[:, seen]
         totals = self.table.sum(axis=1, keepdims=True)
         reports = float(collection.replicas) * self.table.sum(axis=0)[used, None]  # r n[u]
@@ -210,18 +210,18 @@ class Cells:
         self.variances = self.correlation**2 @ self.spread
         self.empty = self.shares <= 0
         half = np.repeat(0.5 * self.correlation**2 @ (1.0 / reports), self.shares.shape[1], 1)
-        if population:
+        if scope == "population":
             half += 0.5 * np.ptp(self.channel, axis=0) / totals
         self.logarithms = np.log(np.where(self.empty, half, self.shares))
 
     def distances(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Return each cell's log-distances to its limits: (down, up, [down, up]).
 
-        The first two are due to simulation; the last to sampling of records, 0 unless `population`.
+        The first two are due to simulation; the last to sampling of records, 0 for a table.
         """
         effective_counts = np.where(self.empty, 0.0, self.shares**2 / self.variances)
         down, up = poisson_distances(effective_counts, level)
-        if not self.population:
+        if self.scope == "table":
             return down, up, np.zeros((2, *self.shares.shape))
         sampled = np.stack(sampling_distances(self.table, self.channel, level))
         return down, up, np.where(self.empty, 0.0, sampled)

@@ -12,10 +12,18 @@ from seepage._numerics import Floats
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import DomainError, InputError
-from seepage.leakage.release import View
+from seepage.leakage.release import VIEWS, View
 from seepage.study.simulation import QUANTILES, Significance
+from seepage.totals.guarantees import SCOPES
 
 Method = Literal["aggregate", "records"]
+
+METHODS = ("aggregate", "records")
+
+MAX_SEED = 2**63 - 1
+
+MAX_SURROGATES = 10**7
+"""Enough for p-values of 1e-7; each surrogate takes 8 bytes."""
 
 RARE = 10
 """Minimum count of the deciding cells of an estimate without a caution."""
@@ -29,7 +37,7 @@ class EstimateSettings:
 
     Parameters
     ----------
-    replicas, surrogates, seed, view, method, population, confidence
+    replicas, surrogates, seed, view, method, scope, confidence
         See `estimate_leakage`.
     """
 
@@ -38,8 +46,17 @@ class EstimateSettings:
     seed: int
     view: View
     method: Method
-    population: bool
+    scope: str
     confidence: float
+
+    def __post_init__(self) -> None:
+        ranges = {"replicas": (1, None), "surrogates": (0, MAX_SURROGATES), "seed": (0, MAX_SEED)}
+        for name, ends in ranges.items():
+            object.__setattr__(self, name, _checks.integer(getattr(self, name), name, *ends))
+        _checks.choice(self.view, "view", VIEWS)
+        _checks.choice(self.method, "method", METHODS)
+        _checks.choice(self.scope, "scope", SCOPES)
+        _checks.inner_probability(self.confidence, "confidence")
 
 
 @dataclass(frozen=True)
@@ -308,7 +325,7 @@ class LeakageEstimates(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings, and the estimates in long form, as a JSON object."""
-        names = ("seed", "replicas", "view", "confidence", "population")
+        names = ("seed", "replicas", "view", "confidence", "scope")
         settings = {name: getattr(self.settings, name) for name in names}
         return {**settings, "estimates": json_ready(self.to_arrow().to_pylist())}
 

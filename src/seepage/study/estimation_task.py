@@ -174,7 +174,7 @@ class Task:
         collection = self.collect(settings, check_cancelled)
         plug_in, deciding = _plug_in(self, collection)
         seen = collection.counts.any(axis=0)
-        limits = interval(collection, settings.confidence, settings.population)
+        limits = interval(collection, settings.confidence, settings.scope)
         return LeakageEstimate(
             target=self.target.name,
             sources=tuple(source.name for source in self.sources),
@@ -186,7 +186,7 @@ class Task:
             lower=limits.lower,
             upper=limits.upper,
             significance=significance(
-                collection, settings.surrogates, surrogate_generator, settings.population
+                collection, settings.surrogates, surrogate_generator, settings.scope
             ),
             deciding=deciding,
             unseen=int(np.count_nonzero(collection.counts[:, seen] == 0)),

@@ -8,8 +8,8 @@ columns independent: tables (target value, report) with both margins fixed.  Eac
 a person, so with many replicas the null hypothesis is that the table itself is independent, which
 real tables hardly ever are.
 
-With `population=True` the records are permuted before they are perturbed: tables (target value,
-source value) with both margins fixed, from which reports with all replicas are simulated.  The null
+For the population the records are permuted before they are perturbed: tables (target value, source
+value) with both margins fixed, from which reports with all replicas are simulated.  The null
 hypothesis is then that the distribution from which the table was drawn is independent.
 
 Many tables are drawn at once, row by row: one row of all tables has the shape (columns, size).
@@ -178,7 +178,7 @@ def significance(
     collection: Collection,
     draws: int,
     generators: Callable[[int], np.random.Generator],
-    population: bool = False,
+    scope: str = "table",
 ) -> Significance:
     """Return the permutation test of a collection's plug-in estimate.
 
@@ -190,8 +190,8 @@ def significance(
         The number of surrogates; 0 for none.
     generators
         From the index of a block of surrogates to its random generator.
-    population
-        Permute records before they are perturbed, rather than reports.
+    scope
+        `"table"`: permute reports; `"population"`: permute records before they are perturbed.
 
     Notes
     -----
@@ -209,7 +209,7 @@ def significance(
     for block, start in enumerate(range(0, draws, step)):
         size = min(step, draws - start)
         generator = generators(block)
-        if population:
+        if scope == "population":
             rows = _permuted_record_rows(generator, collection, size)
         else:
             rows = random_rows(generator, totals, counts.sum(axis=0), size)

@@ -23,17 +23,10 @@ from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
-from seepage.leakage.release import VIEWS, View, releases
+from seepage.leakage.release import View, releases
 from seepage.mechanisms import Mechanism, registered
 from seepage.study.estimates import EstimateSettings, LeakageEstimate, LeakageEstimates, Method
 from seepage.study.estimation_task import Key, Task, make_task
-
-METHODS = ("aggregate", "records")
-
-MAX_SEED = 2**63 - 1
-
-MAX_SURROGATES = 10**7
-"""Enough for p-values of 1e-7; each surrogate takes 8 bytes."""
 
 MAX_REPORTS = 2**53
 """Largest number of reports that float64 represents exactly."""
@@ -52,7 +45,7 @@ def estimate_leakage(
     seed: int | None = None,
     view: View = "inferred",
     method: Method = "aggregate",
-    population: bool = False,
+    scope: str = "table",
     confidence: float = 0.95,
     delta: Any = 0.0,
     threads: int | None = None,
@@ -95,9 +88,9 @@ def estimate_leakage(
     method
         `"aggregate"`: multinomial draws given the counts, in time independent of N and r;
         `"records"`: every report is perturbed and inferred from, in blocks.  Same distribution.
-    population
-        Estimate the leakage of the distribution that the table was drawn from, rather than the
-        table's own: wider intervals, and surrogates that permute records rather than reports.
+    scope
+        `"table"`: the table's own leakage; `"population"`: that of the distribution it was drawn
+        from, with wider intervals, and surrogates that permute records rather than reports.
     confidence
         Confidence level of each interval: the minimum probability that it covers the leakage.
     threads
@@ -132,17 +125,8 @@ def estimate_leakage(
     (True, 0.01)
     """
     _checks.progress(progress)
-    _checks.choice(view, "view", VIEWS)
-    _checks.choice(method, "method", METHODS)
-    settings = EstimateSettings(
-        _checks.integer(replicas, "replicas", 1),
-        _checks.integer(surrogates, "surrogates", 0, MAX_SURROGATES),
-        secrets.randbits(63) if seed is None else _checks.integer(seed, "seed", 0, MAX_SEED),
-        view,
-        method,
-        _checks.flag(population, "population"),
-        _checks.inner_probability(confidence, "confidence"),
-    )
+    drawn = secrets.randbits(63) if seed is None else seed
+    settings = EstimateSettings(replicas, surrogates, drawn, view, method, scope, confidence)
     counted: PairCounts | Records
     if sources is None:
         counted = as_pairs(data, **table_options)

@@ -14,7 +14,7 @@ from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.likely_sets import best_of_all, relaxation
-from seepage.leakage.linear_limits import upper_over_all_sets
+from seepage.leakage.linear_bounds import upper_over_all_sets
 from seepage.leakage.release import View
 from seepage.totals.guarantees import GuaranteeError
 from seepage.totals.result import direct_leakage
@@ -27,15 +27,6 @@ MAX_POPULATION_CELLS = 1 << 24
 
 MAX_RADIUS = 50.0
 """Radius in nats (relative entropy) beyond which the limits of a row are trivial."""
-
-
-def check_pure(matrix: LeakageMatrix) -> None:
-    """Raise a GuaranteeError if a mechanism is known only by (epsilon, delta) with delta > 0."""
-    if any(release.mechanism is None and release.delta > 0 for release in matrix.releases):
-        raise GuaranteeError(
-            "exact totals need delta 0 or the mechanism's name: (epsilon, delta) alone bounds "
-            "no likelihood ratio; use 'merged'"
-        )
 
 
 def worst_totals(released: Sequence[Release], view: View) -> tuple[Floats, Floats]:
@@ -98,8 +89,8 @@ def merged_totals(
     view
         What the adversary keeps.
     confidence
-        None for the table's own distribution.  Else the totals are upper limits for the population
-        of which the records are a random sample, valid at once with this probability.
+        None for the table's own distribution.  Else the totals are upper confidence limits for the
+        population of which the records are a random sample, valid at once.
     progress
         Called with the number of targets done and of all targets.
 
@@ -163,7 +154,7 @@ def _joint_counts(
 
 
 def _population_limit(data: Records, target: int, budget: float, confidence: float) -> float:
-    """Return the upper limit, for the population, of the bound for all others as one source."""
+    """Return the upper confidence limit of the bound for all others as one source."""
     sizes = data.domain.sizes
     cells = math.prod(size for k, size in enumerate(sizes) if k != target)
     if sizes[target] == 1 or cells == 1 or budget == 0:

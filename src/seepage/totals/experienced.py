@@ -24,7 +24,7 @@ from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.leakage.deviations import proportion_limits, quantile_limits
+from seepage.leakage.deviations import proportion_interval, quantile_intervals
 from seepage.leakage.release import VIEWS, Release, View, releases
 from seepage.totals.drawn_reports import (
     Draws,
@@ -70,10 +70,10 @@ class Experience(Result):
         The number of values of each attribute that are compared, and that are too rare.
     shares, permuted_shares
         The share of people whose loss exceeds 1.1 times the promised epsilon (estimate, lower and
-        upper limit), and the same on independently permuted columns.
+        upper confidence limit), and the same on independently permuted columns.
     quantiles, permuted_quantiles
         Quantiles of the loss over people: attributes by `QUANTILE_LEVELS` by (estimate, lower and
-        upper limit), and attributes by levels on permuted columns.
+        upper confidence limit), and attributes by levels on permuted columns.
     before, own, together
         Probability that the Bayes guess is right: without any report (the most frequent value),
         with the attribute's own report alone, with all reports.
@@ -288,7 +288,7 @@ def experience_of(
         left_out=tuple((seen - counts).tolist()),
         shares=share_limits((losses > threshold).sum(axis=1), people, beta),
         permuted_shares=(null > threshold).mean(axis=1),
-        quantiles=quantile_limits(losses, QUANTILE_LEVELS, beta),
+        quantiles=quantile_intervals(losses, QUANTILE_LEVELS, beta),
         permuted_quantiles=np.quantile(null, QUANTILE_LEVELS, axis=1, method="inverted_cdf").T,
         before=np.maximum.reduceat(totals, starts) / records.records,
         own=share_limits((own == values).sum(axis=1), people, beta),
@@ -361,5 +361,5 @@ def share_limits(hits: Integers, count: int, beta: float) -> Floats:
     >>> share_limits(np.array([0, 5]), 10, 0.05).round(3).tolist()
     [[0.0, 0.0, 0.308], [0.5, 0.187, 0.813]]
     """
-    limits = proportion_limits(hits, count - hits, beta / 2)
+    limits = proportion_interval(hits, count - hits, beta / 2)
     return np.stack([hits / count, limits.lower, limits.upper], axis=-1)

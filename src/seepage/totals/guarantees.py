@@ -1,6 +1,8 @@
-"""The guarantees of totals: the one text that terminal, pages, client and documentation quote."""
+"""The guarantees of totals in words, from `guarantees.toml`: the one text that all others quote."""
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from seepage.data.domain import Counted, how_many
@@ -54,70 +56,9 @@ class Guarantee:
     excludes: str
 
 
-_OTHERS = (
-    "It does not hold for people who are distributed otherwise, nor against an adversary who knows "
-    "anything else about the person"
-)
+_TEXTS = tomllib.loads(Path(__file__).with_name("guarantees.toml").read_text(encoding="utf-8"))
 
-GUARANTEES: dict[str, Guarantee] = {
-    guarantee.name: guarantee
-    for guarantee in (
-        Guarantee(
-            "exact",
-            "certified",
-            "the largest log-likelihood ratio over all combinations of reports",
-            "It is proven for every report that can occur, from the joint distribution of the "
-            "answers, without an assumption about how attributes depend on each other.",
-            "records, with at most some 27 binary attributes or as many combinations of values",
-            f"{_OTHERS}.",
-        ),
-        Guarantee(
-            "merged",
-            "certified",
-            "the bound with all other attributes taken as one source",
-            "It is proven for every mechanism with these budgets, from the joint distribution of "
-            "the answers, without an assumption about how attributes depend on each other.",
-            "records",
-            f"{_OTHERS}; a mechanism that is known may leak far less.",
-        ),
-        Guarantee(
-            "worst",
-            "certified",
-            "the sum of all budgets, whatever the data",
-            "It is proven whatever the data and whatever the adversary knows about the person.",
-            "budgets alone",
-            "It is no estimate: most tables leak far less.",
-        ),
-        Guarantee(
-            "sampled",
-            "statistical",
-            "the privacy loss of reports drawn at random",
-            "It holds up to its delta in the probability of any set of reports, with its "
-            "confidence over the reports that were drawn for the computation.",
-            "records and mechanisms",
-            f"{_OTHERS}; rare reports, within its delta, may tell more.",
-        ),
-        Guarantee(
-            "independent",
-            "assumed",
-            "the paper's sum of pairwise leakages, valid only if sources are independent given the "
-            "target; real data often violate it",
-            "It RESTS ON AN ASSUMPTION and is not proven: that the attributes are independent of "
-            "each other given the one protected, which real data often violate.",
-            "pair counts",
-            "It omits what several sources tell only together.",
-        ),
-        Guarantee(
-            "witness",
-            "lower bound",
-            "the largest log-likelihood ratio that a search found",
-            "It is attained by reports that can occur: a total with delta 0 that is below it is "
-            "refuted.",
-            "records",
-            "It is no upper bound: other reports may tell more.",
-        ),
-    )
-}
+GUARANTEES = {name: Guarantee(name, **texts) for name, texts in _TEXTS.items()}
 """The guarantees by name, the strongest kind first."""
 
 

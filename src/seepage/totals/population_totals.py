@@ -1,9 +1,9 @@
-"""Upper limits of `exact` totals for the population from which the records were drawn.
+"""Upper confidence limits of `exact` totals, for the population the records were drawn from.
 
 A report y of several answers has the likelihood E[w_y(z) given x] under the target value x, up to
 a factor: the mean of a weight over the answers z of the people with x, which has an upper and a
-lower limit, each wrong with probability at most e^-c (`seepage.leakage.deviations`).  Where all
-hold
+lower confidence limit, each wrong with probability at most e^-c (`seepage.leakage.deviations`).
+Where all hold
 
     T <= ln max over y, x != x' of upper_x(y) / lower_x'(y)   [theory-population].
 
@@ -39,7 +39,13 @@ from seepage._numerics import (
 )
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.leakage.deviations import GUARD, Limits, kl_inf_limits, kl_limits, mixture_radius
+from seepage.leakage.deviations import (
+    GUARD,
+    ConfidenceLimits,
+    kl_inf_interval,
+    kl_interval,
+    mixture_radius,
+)
 from seepage.totals.guarantees import GuaranteeError
 from seepage.totals.likelihood_columns import LikelihoodColumns, TwoLevelColumns
 
@@ -86,7 +92,7 @@ def exact_population_totals(
     confidence: float,
     progress: Progress | None = None,
 ) -> Floats:
-    """Return upper limits of the exact totals of all attributes, valid at once with `confidence`.
+    """Return upper confidence limits of the exact totals of all attributes, valid at once.
 
     c = ln(N / beta), beta = 1 - confidence, N = 2 sum over targets of values times report tuples of
     the sources (union bound).  The target's own report is independent of the others' given the
@@ -130,7 +136,7 @@ def _total_limit(
 
 def _likelihood_limits(
     sources: Sequence[LikelihoodColumns], counts: Floats, c: float
-) -> Iterator[Limits]:
+) -> Iterator[ConfidenceLimits]:
     """Yield blocks of limits of p(y given x), report tuples y by target values x."""
     people = counts.sum(axis=0)
     contrast = _common_contrast(sources)
@@ -141,7 +147,9 @@ def _likelihood_limits(
         for start in range(0, table.shape[1], BLOCK):
             block = np.moveaxis(table[:, start : start + BLOCK], 0, -1)
             shares = block / np.maximum(people, 1.0)[:, None]
-            yield kl_inf_limits(weights, shares, radius, weights[-1], weights[0], NEWTON_ITERATIONS)
+            yield kl_inf_interval(
+                weights, shares, radius, weights[-1], weights[0], NEWTON_ITERATIONS
+            )
         return
     matrices = [source.matrix().astype(np.float64) for source in sources]
     reports = math.prod(source.count for source in sources)
@@ -164,18 +172,22 @@ def _common_contrast(sources: Sequence[LikelihoodColumns]) -> float | None:
     return None if contrast == math.inf else contrast
 
 
-def _limits_by_answers(matrices: list[Floats], counts: Floats, people: Floats, c: float) -> Limits:
+def _limits_by_answers(
+    matrices: list[Floats], counts: Floats, people: Floats, c: float
+) -> ConfidenceLimits:
     """Return KL_inf limits of p(y given x) from the counts of all combinations of answers."""
     weights = reduce(lambda one, other: np.asarray(np.kron(one, other)), matrices)
     shares = counts / np.maximum(people, 1.0)
     minimum, maximum = weights.min(axis=0)[:, None], weights.max(axis=0)[:, None]
     radius = mixture_radius(people, c)
-    return kl_inf_limits(
+    return kl_inf_interval(
         weights.T[:, None, :], shares.T[None], radius, minimum, maximum, NEWTON_ITERATIONS
     )
 
 
-def _limits_by_range(matrices: list[Floats], counts: Floats, people: Floats, c: float) -> Limits:
+def _limits_by_range(
+    matrices: list[Floats], counts: Floats, people: Floats, c: float
+) -> ConfidenceLimits:
     """Return kl limits of p(y given x) from its estimate and the range of the likelihoods of y."""
     means, reports = counts / np.maximum(people, 1.0), 1
     for matrix in matrices:
@@ -187,8 +199,10 @@ def _limits_by_range(matrices: list[Floats], counts: Floats, people: Floats, c: 
     )
     excess, width = means.reshape(reports, -1) - low, high - low
     scaled = np.divide(excess, width, out=np.zeros_like(excess), where=width > 0)
-    lower, upper = kl_limits(np.clip(scaled, 0.0, 1.0), people, c, rounds=4)
-    return Limits((low + width * lower) * (1 - GUARD), (low + width * upper) * (1 + GUARD))
+    lower, upper = kl_interval(np.clip(scaled, 0.0, 1.0), people, c, rounds=4)
+    return ConfidenceLimits(
+        (low + width * lower) * (1 - GUARD), (low + width * upper) * (1 + GUARD)
+    )
 
 
 # Forms of GRR reports -----------------------------------------------------------------------------
@@ -278,7 +292,7 @@ def form_total_limits(
     iterations: int = NEWTON_ITERATIONS,
     public: bool = False,
 ) -> Floats:
-    """Return upper limits, for the population, of all totals from a form of GRR reports.
+    """Return upper confidence limits of all totals from a form of GRR reports.
 
     Parameters
     ----------
@@ -350,7 +364,7 @@ def form_total_limits(
         shares, weights = np.concatenate([shares, outside], axis=-1), np.append(weights, 0.0)
         minimum = np.zeros_like(minimum)
     radius = mixture_radius(group_sizes, c)
-    limits = kl_inf_limits(weights, shares, radius, minimum, maximum, iterations)
+    limits = kl_inf_interval(weights, shares, radius, minimum, maximum, iterations)
     guard = rounding([*sizes, 2])
     totals = largest_log_ratio(limits.upper, limits.lower, column_starts, guard)
     totals = np.max(totals.reshape(len(strata), -1), axis=0)

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.leakage import Release
@@ -268,7 +268,9 @@ def _extra_draws(data: Records, count: int, needed: float) -> Integers:
     served = np.repeat(np.isin(np.arange(len(costs)), affordable), data.domain.sizes)
     served &= shares > 0
     extra = np.zeros(len(shares), dtype=np.int64)
-    extra[served] = np.floor(_water_filling(plain * shares[served], float(available)))
+    if served.any():  # water-filling: (level - heights)+ with sum `available`
+        heights = plain * shares[served] / available
+        extra[served] = np.floor(available * nearest_distribution(-heights))
     return extra
 
 
@@ -288,16 +290,6 @@ def sufficient_reports(data: Records, needed: float) -> int:
         return float(_missing_draws(shares, plain, needed).sum()) <= count - plain
 
     return 1 + bisect_left(range(1, maximum), True, key=is_sufficient)
-
-
-def _water_filling(heights: Floats, volume: float) -> Floats:
-    """Return the water-filling allocation: (level - heights)+ with sum `volume`."""
-    if not len(heights):
-        return heights
-    ascending = np.sort(heights)
-    levels = (volume + np.cumsum(ascending)) / np.arange(1, len(heights) + 1)
-    last_filled = int(np.flatnonzero(levels > ascending)[-1]) if volume > 0 else 0
-    return np.asarray(np.maximum(levels[last_filled] - heights, 0.0))
 
 
 def _draw_people(

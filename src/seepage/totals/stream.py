@@ -158,7 +158,7 @@ class StreamLeakage(Result):
     total
         That of all reports together: backward + forward - epsilon.
     supremum
-        Limits of (backward, forward, total) as the number of steps grows; None if budgets or
+        Suprema of (backward, forward, total) over any number of steps; None if budgets or
         transitions change over time.  Infinite if the leakage is unbounded at this budget.
     notes
         Caveats: whether the transitions were counted in a sample of records.
@@ -188,8 +188,8 @@ class StreamLeakage(Result):
         return {"step": range(1, len(self.total) + 1), **series}
 
     def _headline(self) -> str:
-        limit = "" if self.supremum is None else f", limit {self.supremum[2]:.4g}"
-        largest = f"largest total {self.total.max():.4g}{limit}"
+        supremum = "" if self.supremum is None else f", supremum {self.supremum[2]:.4g}"
+        largest = f"largest total {self.total.max():.4g}{supremum}"
         return f"StreamLeakage({len(self.total)} steps, {self.kind}, {largest})"
 
 
@@ -272,14 +272,14 @@ def _are_transitions(data: Any) -> bool:
 
 
 def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any) -> float:
-    """Return the limit of the iteration l <- epsilon + bound(G, l), in nats.
+    """Return the supremum of the iteration l <- epsilon + bound(G, l), in nats.
 
     In closed form: for a pair of rows and a set S with A = G_x(S) and B = G_x'(S),
     h = e^(l - epsilon) solves, with w = e^-epsilon,
 
         B h^2 + (w (1 - B) - A) h - w (1 - A) = 0   (one positive root);
 
-    the limit is the maximum over pairs and S [Cao et al. 2017, Theorem 5].  It is infinite iff
+    the supremum is the maximum over pairs and S [Cao et al. 2017, Theorem 5].  It is infinite iff
     B = 0 and A >= w for some pair.
 
     Parameters
@@ -291,9 +291,9 @@ def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any) -> float:
 
     Notes
     -----
-    Policy iteration: each iteration takes the limit of the map that is largest at the present
-    value; below the largest limit that map lies above the identity, so the value increases until
-    it is reached.  A few iterations of O(m^2 t).  Rounded up.
+    Policy iteration: each iteration takes the fixed point of the map that is largest at the
+    present value; below the largest fixed point that map lies above the identity, so the value
+    increases until it is reached.  A few iterations of O(m^2 t).  Rounded up.
 
     Examples
     --------
@@ -305,14 +305,14 @@ def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any) -> float:
     matrix, budget = as_matrix(channel), _checks.epsilon(epsilon)
     value = budget
     while True:
-        limit = _largest_limit(matrix, value, budget)
-        if limit <= value:
+        larger = _largest_supremum(matrix, value, budget)
+        if larger <= value:
             return value
-        value = limit
+        value = larger
 
 
-def _largest_limit(matrix: Floats, value: float, budget: float) -> float:
-    """Return the largest limit over pairs of rows, each with its best set S at leakage `value`."""
+def _largest_supremum(matrix: Floats, value: float, budget: float) -> float:
+    """Return the largest supremum over pairs of rows, each with its best set at `value`."""
     if math.isinf(value) or budget == 0:
         return value
     best, sets = budget, LikelySets("all", value)
@@ -320,11 +320,11 @@ def _largest_limit(matrix: Floats, value: float, budget: float) -> float:
         chosen = sets.best_of_pairs(row, matrix)[1]
         high = np.where(chosen, row, 0.0).sum(axis=1)
         low = np.where(chosen, matrix, 0.0).sum(axis=1)
-        best = max(best, float(_limits(high, low, budget, len(row)).max()))
+        best = max(best, float(_suprema_of_sets(high, low, budget, len(row)).max()))
     return best
 
 
-def _limits(high: Floats, low: Floats, budget: float, terms: int) -> Floats:
+def _suprema_of_sets(high: Floats, low: Floats, budget: float, terms: int) -> Floats:
     """Return epsilon + ln h for probabilities A, rounded up first, and B, rounded down first."""
     A, B = np.minimum(round_up(high, terms), 1.0), round_down(low, terms)
     w = round_down(math.exp(-budget), 2)

@@ -18,7 +18,6 @@ from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
 from seepage.totals.composition import (
-    check_pure,
     independent_totals,
     merged_is_informative,
     merged_totals,
@@ -134,10 +133,10 @@ def total_leakage(
     progress
         Called with the amount of work done and the total amount.
     scope
-        `"table"`: totals of the table's own joint distribution.  `"population"`: upper limits for
-        the population from which its records were drawn at random, one per person, valid at once
-        with probability `confidence` [theory-population]; for `"exact"`, `"merged"` and `"worst"`,
-        samples included.
+        `"table"`: totals of the table's own joint distribution.  `"population"`: upper
+        confidence limits for the population from which its records were drawn at random, one per
+        person, valid at once with probability `confidence` [theory-population]; for `"exact"`,
+        `"merged"` and `"worst"`, samples included.
     table_options
         Table options of `count_pairs`, such as `columns` and `bins`.
 
@@ -332,7 +331,11 @@ Computed = tuple[Floats, Floats, dict[str, Any]]
 
 
 def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    check_pure(matrix)
+    if any(release.mechanism is None and release.delta > 0 for release in matrix.releases):
+        raise GuaranteeError(
+            "exact totals need delta 0 or the mechanism's name: (epsilon, delta) alone bounds "
+            "no likelihood ratio; use 'merged'"
+        )
     columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
     confidence = settings.population_confidence
     if confidence is None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from seepage.data.counting import count
 from seepage.data.counting.count import count_batches, count_codes, count_scan
-from seepage.data.table import CodedBatch
+from seepage.data.table.scan import CodedBatch
 from seepage.errors import DomainError, InputError
 
 ENGINES = ["auto", "numpy", "numba"]

@@ -61,8 +61,8 @@ def test_integers_beyond_double_precision(spark, tmp_path):
     table = pa.table(
         {
             "wide": np.int64(2**60) + np.arange(100),
-            "constant": np.full(100, 2**53 + 1),
-            "equal": np.full(100, 2**53 + 1),
+            "constant": np.full(100, 2**53 - 1),
+            "equal": np.full(100, 2**53 - 1),
             "none": pa.array([None] * 100, pa.float64()),
             "y": np.arange(100) % 2,
         }
@@ -71,6 +71,8 @@ def test_integers_beyond_double_precision(spark, tmp_path):
     for options in ({"bins": bins}, {"bins": {"constant": "width:3", "*": 2}}):
         expected = sp.count_pairs(table, **options)
         assert in_both(spark, tmp_path, table, **options) == [expected] * 2
+    with pytest.raises(TableError, match="no float equals, and bins need floats"):
+        in_both(spark, tmp_path, table, bins={"wide": 4})
 
 
 @pytest.mark.slow

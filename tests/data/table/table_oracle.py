@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from seepage.data.table import TableOptions, open_scan
+from seepage.data.table.options import TableOptions
+from seepage.data.table.scan import open_scan
 
 
 def read(data, **options):

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data.table.labels import datetime_label, field_key, key_label, number_label, sort_key
+from seepage.data.table.labels import (
+    datetime_label,
+    field_key,
+    integer_key,
+    is_beyond_floats,
+    key_label,
+    number_label,
+    sort_key,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,12 +43,13 @@ from seepage.data.table.labels import datetime_label, field_key, key_label, numb
         ("1152921504606847000", "1152921504606847000"),
         ("1152921504606847000.0", "1152921504606847000"),
         ("12345678901234567.010", "12345678901234567.01"),
+        ("9007199254740993", "9007199254740993"),
         ("0.10", "0.1"),
         ("0.100000000000000000", "0.1"),
-        ("0.10000000000000001", "0.10000000000000001"),
+        ("0.10000000000000001", "0.1"),
         ("0.30000000000000004", "0.30000000000000004"),
-        ("1e400", "1e+400"),
-        ("-1e-400", "-1e-400"),
+        ("1e400", "1e400"),
+        ("-1e-400", "0"),
         ("0e7", "0"),
         ("1e9999999999", "1e9999999999"),
         ("", "(missing)"),
@@ -76,23 +85,19 @@ def test_a_number_is_recovered_from_its_label(number):
 
 @given(st.integers(-(2**64) + 1, 2**64 - 1))
 def test_integers_of_any_type_have_one_label(number):
-    assert number_label(number) == str(number)
-    assert number_label(Decimal(number)) == str(number)
+    assert key_label(integer_key(number)) == str(number)
+    assert key_label(field_key(str(number))) == str(number)
+    assert is_beyond_floats(field_key(str(number))) == (float(number) != number)
     if float(number) == number:
         assert number_label(float(number)) == str(number)
 
 
-decimals = st.decimals(allow_nan=False, allow_infinity=False) | st.decimals(
-    -(10**18), 10**18, places=4
-)
-
-
-@given(decimals)
+@given(st.decimals(-(10**11), 10**11, places=4))
 def test_a_label_parses_to_its_number(number):
-    label = number_label(number)
+    label = key_label(field_key(str(number)))
     assert Decimal(label) == number
     assert key_label(field_key(label)) == label
-    assert key_label(field_key(f"{number:f}")) == label or abs(number.adjusted()) > 300
+    assert key_label(field_key(f"{number:e}")) == label
 
 
 @given(st.floats(allow_nan=False))
@@ -105,10 +110,9 @@ def test_the_label_of_a_float_is_read_as_that_float(number):
 def test_numbers_that_differ_have_labels_that_differ():
     near = 0.1 + 0.2
     assert number_label(near) != number_label(0.3)
-    assert number_label(1e16) == number_label(10**16) == "10000000000000000"
+    assert number_label(1e16) == "10000000000000000"
     assert number_label(2.0**64) == "1.8446744073709552e+19"
-    assert number_label(2**64) == "18446744073709551616"
-    assert number_label(1e30) == number_label(10**30) == "1e+30"
+    assert number_label(1e30) == "1e+30"
     assert number_label(math.inf) == "inf"
 
 
@@ -136,7 +140,5 @@ def test_invalid_timestamps_keep_their_zone():
 
 
 def test_numbers_come_before_text_and_missing_last():
-    keys = ["b", None, 10, 2.5, "a", -1]
-    assert sorted(keys, key=sort_key) == [-1, 2.5, 10, "a", "b", None]
-    near = [Decimal("0.100000000000000001"), -math.inf, 0.1, Decimal("0.099999999999999999")]
-    assert sorted(near, key=sort_key) == [near[1], near[3], near[2], near[0]]
+    keys = ["b", None, 10.0, 2.5, "a", -1.0, -math.inf]
+    assert sorted(keys, key=sort_key) == [-math.inf, -1, 2.5, 10, "a", "b", None]

@@ -11,8 +11,9 @@ from table_oracle import final_codes, labels, read, values
 
 import seepage as sp
 from seepage.data.domain import MISSING, Attribute, Domain
-from seepage.data.table import TableOptions, open_scan
 from seepage.data.table.labels import number_label
+from seepage.data.table.options import TableOptions
+from seepage.data.table.scan import open_scan
 from seepage.errors import DomainError, InputError, TableError
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64()]
@@ -407,7 +408,7 @@ def test_shards_with_a_common_domain_have_the_codes_of_the_whole():
 
 
 def test_options_that_contradict():
-    with pytest.raises(InputError, match="bins and `domain` exclude each other"):
+    with pytest.raises(InputError, match="bins and domain exclude each other"):
         TableOptions(domain=DOMAIN, bins=4)
     with pytest.raises(TableError, match="domain: there is no column 'age'"):
         read(record(), domain=DOMAIN, drop=["age"])
@@ -415,6 +416,6 @@ def test_options_that_contradict():
 
 @pytest.mark.parametrize(("values", "column"), [(("true",), [None, False]), (("1",), [None, 0])])
 def test_the_record_outside_a_domain_is_named_behind_missing_ones(values, column):
-    domain = Domain([Attribute("b", values), Attribute("c", ("x",))])
+    domain = Domain([Attribute("b", (*values, MISSING)), Attribute("c", ("x",))])
     with pytest.raises(DomainError, match="record 2: column 'b' has a value outside the domain"):
         sp.count_pairs(pa.table({"b": column, "c": ["x", "x"]}), domain=domain)

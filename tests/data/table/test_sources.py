@@ -13,8 +13,8 @@ import pytest
 from table_oracle import final_codes, labels, read, values
 
 import seepage as sp
-from seepage.data.table import open_scan
 from seepage.data.table import sources as columnar
+from seepage.data.table.scan import open_scan
 from seepage.errors import TableError
 
 TABLE = pa.table({"n": [1, 2, 3], "w": ["a", "b", "a"]})

@@ -107,19 +107,6 @@ def test_nist_with_a_marker_for_not_applicable():
     assert (len(found["PINCP"]), len(found["INDP"])) == (2_748, 264)
 
 
-def test_celeba_with_runs_of_blanks():
-    file = FOLDER / "celeba" / "list_attr_celeba.txt.gz"
-    with gzip.open(file, "rt") as lines:
-        next(lines)
-        names = next(lines).split()
-    found = counts(
-        file, skip_lines=2, column_names=["image", *names], columns=["Male", "Smiling", "Young"]
-    )
-    for name, share in {"Male": 0.4168, "Smiling": 0.4821, "Young": 0.7736}.items():
-        assert found[name].keys() == {"-1", "1"}
-        assert found[name]["1"] / 202_599 == pytest.approx(share, abs=5e-5)
-
-
 def test_lfw_scores_with_tabs():
     file = FOLDER / "lfw" / "lfw_attributes_subset2999.txt.gz"
     with gzip.open(file, "rt") as lines:

@@ -11,7 +11,6 @@ import seepage as sp
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, SHAPED
 from seepage.plan import Plan
 from seepage.plan.designed_plan import plan_of_design
-from seepage.plan.form import MatrixChannel
 from seepage.plan.plan_check import matrix_totals
 
 LIMIT = 1.0
@@ -43,7 +42,7 @@ def plain(people):
 
 
 def shaped_forms(design):
-    return [form for form in design.forms if form.matrix is not None]
+    return [form for form in design.forms if not form.is_product]
 
 
 def test_shaped_reports_lower_the_error_of_the_product_design(found, plain):
@@ -71,16 +70,15 @@ def test_no_form_leaks_more_about_the_record_than_its_product(people, found):
             mechanism="grr",
         )
         assert form.record <= same.record * (1 + 1e-6)
-        assert form.record == form.matrix.realised_epsilon
+        assert form.record == form.channel.shaped.realised_epsilon
 
 
 def test_every_total_and_every_changed_answer_is_within_its_limit_in_integers(people, found):
     for form in shaped_forms(found):
-        channel = MatrixChannel.of(form.attributes, form.matrix)
-        totals = matrix_totals(channel, "exact", people)
+        totals = matrix_totals(form.channel, "exact", people)
         assert max(totals) <= LIMIT
         np.testing.assert_allclose(totals, form.totals, atol=1e-12)
-        cells = np.array(form.matrix.thresholds, dtype=object).reshape(
+        cells = np.array(form.channel.mechanism.thresholds, dtype=object).reshape(
             *[2] * len(form.attributes), -1
         )
         for axis in range(len(form.attributes)):
@@ -93,12 +91,12 @@ def test_the_stated_leakage_given_other_answers_is_right(people, found):
     plan = plan_of_design(found)
     joint = people.counts().astype(float)
     for form, planned in zip(found.forms, plan.forms, strict=True):
-        if form.matrix is None:
+        if form.is_product:
             continue
         leakage = planned.channel.answer_leakage
         axes = tuple(i for i, n in enumerate(people.domain.names) if n not in form.attributes)
         cells = joint.sum(axis=axes)
-        channel = form.matrix.channel().reshape(*cells.shape, -1)
+        channel = form.channel.mechanism.channel().reshape(*cells.shape, -1)
         worst = 0.0
         for target in range(cells.ndim):
             for known in range(cells.ndim):
@@ -175,7 +173,7 @@ def test_the_same_seed_gives_the_same_thresholds(many, for_population):
     assert again.forms == for_population.forms
     assert len(shaped_forms(again)) > 1
     for one, other in zip(shaped_forms(again), shaped_forms(for_population), strict=True):
-        assert (one.matrix.thresholds == other.matrix.thresholds).all()
+        assert one.channel == other.channel
 
 
 def test_population_shaped_forms_are_certified_on_the_other_records(many, for_population):
@@ -185,8 +183,7 @@ def test_population_shaped_forms_are_certified_on_the_other_records(many, for_po
     assert shaped_forms(found)
     assert found.error < plain.error
     for form in shaped_forms(found):
-        channel = MatrixChannel.of(form.attributes, form.matrix)
-        exact = matrix_totals(channel, "exact", people)
+        exact = matrix_totals(form.channel, "exact", people)
         assert all(t > e for t, e in zip(form.totals, exact, strict=True) if e > 0.2)
         assert max(form.totals) <= LIMIT
     plan = plan_of_design(found)

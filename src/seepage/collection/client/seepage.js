@@ -12,6 +12,7 @@ const SPAN = 1n << 64n;
 const WORD_BYTES = 8;
 const FORMAT = "seepage collection";
 const VERSION = 1;
+const MAX_LEVELS = 20;
 
 /** A plan that is damaged, was edited, or has a mechanism that clients cannot draw. */
 export class PlanError extends Error {}
@@ -73,11 +74,13 @@ function parseJson(text) {
 }
 
 /** JSON with sorted keys and no blanks; only strings, integers, arrays and objects. */
-export function canonicalJson(value) {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+export function canonicalJson(value, levels = MAX_LEVELS) {
+  if (levels === 0) throw new PlanError(`a wire form must have at most ${MAX_LEVELS} levels`);
+  const inner = (part) => canonicalJson(part, levels - 1);
+  if (Array.isArray(value)) return `[${value.map(inner).join(",")}]`;
   if (value !== null && typeof value === "object") {
     const fields = Object.keys(value).sort();
-    return `{${fields.map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`).join(",")}}`;
+    return `{${fields.map((key) => `${JSON.stringify(key)}:${inner(value[key])}`).join(",")}}`;
   }
   if (typeof value === "string" || Number.isSafeInteger(value)) return JSON.stringify(value);
   throw new PlanError("a wire form must hold texts, integers and lists only");
@@ -134,12 +137,12 @@ function readForm(form, number, until, values) {
 }
 
 function readChannel(channel, k) {
-  const read = CHANNELS[channel.draw];
-  if (!read) throw new PlanError(`a client cannot draw reports of ${channel.mechanism}`);
+  const known = Object.hasOwn(CHANNELS, channel.draw);
+  if (!known) throw new PlanError(`a client cannot draw reports of ${channel.mechanism}`);
   if (channel.k !== undefined && channel.k !== k) {
     throw new PlanError("a mechanism must have as many values as its attribute");
   }
-  return Object.freeze({ draw: channel.draw, k, ...read(channel, k) });
+  return Object.freeze({ draw: channel.draw, k, ...CHANNELS[channel.draw](channel, k) });
 }
 
 // Channels -----------------------------------------------------------------------------------------

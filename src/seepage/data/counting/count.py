@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import LifoQueue
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,10 @@ from seepage.data.pairs import (
     put_stack,
     stacked,
 )
-from seepage.data.table.scan import CodedBatch, TableScan
 from seepage.errors import DomainError
+
+if TYPE_CHECKING:
+    from seepage.data.table.scan import CodedBatch, TableScan
 
 SPARK = "spark"
 LOCAL_ENGINES = ("auto", "numpy", "numba")
@@ -224,11 +226,11 @@ def _too_large(index: int, code: int, size: int) -> DomainError:
 
 
 def count_scan(
-    scan: TableScan, engine: str = "auto", progress: Progress | None = None
+    scan: "TableScan", engine: str = "auto", progress: Progress | None = None
 ) -> PairCounts:
     """Return the pair counts of a table scan, in its final domain."""
 
-    def count(batches: Iterator[CodedBatch]) -> PairAccumulator:
+    def count(batches: "Iterator[CodedBatch]") -> PairAccumulator:
         return count_batches(
             ((batch.codes, batch.sizes) for batch in batches),
             len(scan.names),

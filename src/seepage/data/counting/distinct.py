@@ -4,7 +4,7 @@ Records are the columns of an array of shape (attributes, records).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sampling import MIN_BUFFER, PrioritySample, record_priorities
-from seepage.data.table.scan import CodedBatch, open_scan
 from seepage.errors import Setting, TableError
+
+if TYPE_CHECKING:
+    from seepage.data.table.scan import CodedBatch
 
 
 class DistinctRecords:
@@ -154,8 +156,9 @@ def gather_local(
     progress
         Called with the number of records read and their total, None if unknown.
     """
+    from seepage.data.table.scan import open_scan
 
-    def gather(batches: Iterator[CodedBatch]) -> Gathering:
+    def gather(batches: "Iterator[CodedBatch]") -> Gathering:
         gathering = new_gathering()
         for batch in batches:
             gathering.add(*batch)

@@ -21,9 +21,8 @@ from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import translated_errors
 from seepage.data.spark.jobs import MAX_BYTES, Input, column_id, open_input, run
 from seepage.data.table.bins import Edges, binned_attribute
-from seepage.data.table.coders import unpacked
 from seepage.data.table.column import Column, columns_of
-from seepage.data.table.labels import FoundAlphabet, ManyNumbers
+from seepage.data.table.labels import Alphabet, ManyNumbers
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import IndexedRecords, RecordChoice, first_records
 from seepage.data.table.sampling import NumberSummary, record_priorities, share_of
@@ -197,7 +196,7 @@ class FoundColumn:
 
     name: str
     missing: bool = False
-    alphabet: FoundAlphabet | None = None
+    alphabet: Alphabet | None = None
     seen: Booleans | None = None
 
     def merge(self, other: "FoundColumn") -> None:
@@ -302,9 +301,8 @@ def find_values(
 def _found_column(scan: TableScan, index: int, *, dropping: bool) -> FoundColumn:
     """Return the values of one column of a shard."""
     column = scan.columns[index]
-    missing = column.alphabet.missing is not None or index in scan.with_missing
-    missing = missing and not dropping
-    if column.needs_edges or not isinstance(column.alphabet, FoundAlphabet):
+    missing = (column.has_missing or index in scan.with_missing) and not dropping
+    if column.needs_edges or column.edges:
         return FoundColumn(column.name, missing)
     return FoundColumn(column.name, missing, column.alphabet, scan.seen(index))
 
@@ -333,7 +331,7 @@ def summarise(source: Source, first: int, columns: Sequence[Column], share: floa
     for batch in source.batches([column.source for column in columns]):
         priorities = record_priorities(first, batch.num_rows)
         for column, part in zip(columns, parts, strict=True):
-            column.collect(unpacked(batch.column(column.source)), priorities, part)
+            column.collect(batch.column(column.source), priorities, part)
         first += batch.num_rows
     return Summaries(columns, parts)
 

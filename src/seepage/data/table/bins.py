@@ -1,4 +1,4 @@
-"""Bins of numbers: the binning rules, the edges that follow from a column, and the bins' labels."""
+"""Bins of numbers: binning rules, the edges that follow from a column's numbers, and labels."""
 
 import math
 from collections.abc import Sequence
@@ -107,31 +107,21 @@ def _starts(running: Integers, bins: int) -> list[int]:
 
 
 def _inside(summary: NumberSummary, edges: Sequence[float]) -> list[float]:
-    """Return, ascending, the distinct edges with numbers on both sides.
-
-    Integers from 2^53 on may be closer together than floats, and then have no edge between them.
-    """
+    """Return, ascending, the distinct edges with numbers on both sides."""
     return sorted({edge for edge in edges if summary.low < edge <= summary.high})
 
 
 def _closed(summary: NumberSummary, inner: list[float]) -> tuple[float, ...]:
-    """Return all edges: a lower bound of the minimum, the inner edges, and the last edge.
+    """Return all edges: the minimum, the inner edges, and the last edge.
 
-    The last edge is the maximum; if the maximum has a bin of its own, a number above it.  An
-    integer that is no float is replaced by the next float outside, so that all numbers are covered.
+    The last edge is the maximum; if the maximum has a bin of its own, a number above it.
     """
-    low, top = _float_below(summary.low), -_float_below(-summary.high)
+    low, top = summary.low, summary.high
     if inner and inner[-1] >= top:
         beyond = top + (1.0 if summary.integral else (top - low) / 100)
         top = max(beyond, math.nextafter(top, math.inf))
     edges = [low, *inner, top]
     return tuple(edges if summary.integral else _readable(edges))
-
-
-def _float_below(number: float | int) -> float:
-    """Return the largest float that is at most `number`."""
-    near = float(number)
-    return near if near <= number else math.nextafter(near, -math.inf)
 
 
 def _readable(edges: Sequence[float]) -> list[float]:
@@ -169,10 +159,10 @@ def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
 
 def _label(low: float, high: float, last: bool) -> str:
     if math.isinf(low):
-        return "any number" if math.isinf(high) else f"< {number_label(float(high))}"
+        return "any number" if math.isinf(high) else f"< {number_label(high)}"
     if math.isinf(high):
-        return f">= {number_label(float(low))}"
-    return f"[{number_label(float(low))}, {number_label(float(high))}{']' if last else ')'}"
+        return f">= {number_label(low)}"
+    return f"[{number_label(low)}, {number_label(high)}{']' if last else ')'}"
 
 
 def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> Attribute:

@@ -1,30 +1,42 @@
-"""One column of a scan: its coder, its bins, and the errors for values without a code."""
+"""One column of a table to codes, called with one Arrow array per batch.
+
+Arrow encodes a batch as indices into a dictionary of its distinct values; each new entry of the
+dictionary that occurs is labelled once, and a lookup table gives the codes.  Bytes and booleans
+need no encoding: they are indices into the dictionary of all their values, and where they equal
+their codes the codes are a view.  Numbers of a binned column are compared with the edges.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Codes
-from seepage.data.domain import OTHER
-from seepage.data.table.bin_coder import BinCoder, NotANumber, numbers_of
-from seepage.data.table.bins import Edges, NoBins
-from seepage.data.table.coders import CategoryCoder, category_coder, is_number_type, unpacked
-from seepage.data.table.labels import (
-    Alphabet,
-    FoundAlphabet,
-    GivenAlphabet,
-    ManyNumbers,
-    OutsideDomain,
-    code_type,
-    marker_labels,
-    number_label,
+from seepage._numerics import Booleans, Codes, Integers
+from seepage.data.domain import MISSING, OTHER, Attribute
+from seepage.data.table.array_values import (
+    bins_of,
+    encoded,
+    is_number_type,
+    keys_of,
+    numbers_of,
+    outside_edges,
+    plain,
 )
+from seepage.data.table.bins import Edges, NoBins, binned_attribute
+from seepage.data.table.labels import Alphabet, ManyNumbers, marker_labels, number_label
 from seepage.data.table.options import Choice, TableOptions
-from seepage.data.table.sampling import NumberSummary, Priorities, record_priorities
-from seepage.data.table.sources import Source
+from seepage.data.table.sampling import NumberSummary, Priorities
 from seepage.errors import DomainError, Setting, TableError, Text
+
+UNSEEN = 2**32 - 1
+"""Lookup table entry of a value without a code: all bits set, also in a narrower table."""
+
+
+BEYOND_FLOATS = "no float equals, and bins need floats"
 
 
 class Column:
@@ -40,7 +52,7 @@ class Column:
         Whether it consists of fields of a text file, which have no type.
     other
         The value of a given domain that stands for values outside it, also for texts and numbers
-        outside the bins; by default "(other)", of categories alone.
+        outside the bins; "(other)" by default.
 
     Attributes
     ----------
@@ -52,20 +64,17 @@ class Column:
         The bin edges; empty while unknown or not binned.
     needs_edges
         Whether it must be binned and the edges are not known yet.
-    coder, alphabet
-        The coder of its arrays, and the values of the codes.
+    alphabet
+        The values of the codes; of a binned column those of a given attribute.
     """
-
-    coder: CategoryCoder | BinCoder
-    alphabet: Alphabet | BinCoder
 
     def __init__(
         self, choice: Choice, options: TableOptions, *, fields: bool, other: str | None = None
     ) -> None:
         self.source, self.name = choice
         self._options = options
+        self._other = OTHER if other is None else other
         self.fields = fields
-        self._other = other
         self.markers = marker_labels(options.missing_markers)
         self.given = None if options.domain is None else options.domain[self.name]
         self.rule = options.rule(self.name)
@@ -76,58 +85,71 @@ class Column:
         if self.binned_by_name and self.given_edges:
             self.edges = self.given_edges
         self.needs_edges = self.binned_by_name and not self.edges
-        self._unbinned: str | None = None
+        self._unbinned: Text | None = None
 
     def set_edges(self, edges: tuple[float, ...], stray: str | None = None) -> None:
         """Set the bin edges; without edges the values stay categories.
 
-        `stray` is the field, not a number, that prevents binning.  If it is None, the column has a
-        single number, or numbers that are closer together than floats.
+        `stray` is the field, not a number, that prevents binning; None if the column has a single
+        number.
         """
         self.edges = edges
         self.needs_edges = False
         if not edges:
             self.rule = NoBins()
-            self._unbinned = (
-                "they are too close together for bins, which have the precision of floats;"
-                if stray is None
-                else Text(
+            if stray is not None:
+                self._unbinned = Text(
                     f"if {stray!r} means missing, say so (", Setting("missing_markers"), "); else"
                 )
-            )
 
     def start(self, kind: pa.DataType) -> None:
-        """Make the coder and an empty alphabet, for arrays of this Arrow type."""
-        if (self.edges or self.needs_edges) and not (self.fields or is_number_type(kind)):
+        """Start with an empty alphabet, for arrays of this Arrow type."""
+        values = kind.value_type if pa.types.is_dictionary(kind) else kind
+        numeric = self.fields or is_number_type(values) or pa.types.is_null(values)
+        if (self.edges or self.needs_edges) and not numeric:
             raise TableError(
                 f"column {self.name!r} must be numeric to be binned (",
                 Setting("bins"),
                 f"), got {kind}",
             )
-        dropping = self._options.dropping
-        if self.edges:
-            self.coder = self.alphabet = BinCoder(
-                self.name,
-                self.edges,
-                markers=self.markers,
-                given=self.given,
-                dropping=dropping,
-                other=self._other,
-            )
-            return
+        given = self.given
+        if self.edges and given is None:
+            given = binned_attribute(self.name, self.edges, missing=True)
+        self._missing_bin = False
+        self._values: pa.Array | None = None
+        self.alphabet = Alphabet(
+            self.name,
+            markers=self.markers,
+            given=given,
+            dropping=self._options.dropping,
+            other=self._other,
+            few=None if isinstance(self.rule, NoBins) else self._options.few,
+            max_values=self._options.max_values,
+            unbinned=self._unbinned,
+        )
+
+    @property
+    def size(self) -> int:
+        """Alphabet size so far; of a given attribute its own."""
         if self.given is not None:
-            self.alphabet = GivenAlphabet(
-                self.given, markers=self.markers, dropping=dropping, other=self._other or OTHER
-            )
-        else:
-            self.alphabet = FoundAlphabet(
-                self.name,
-                few=None if isinstance(self.rule, NoBins) else self._options.few,
-                max_values=self._options.max_values,
-                markers=self.markers,
-                unbinned=self._unbinned,
-            )
-        self.coder = category_coder(self.name, kind, self.alphabet, fields=self.fields)
+            return self.given.size
+        return len(self.edges) - 1 + self._missing_bin if self.edges else self.alphabet.size
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether some values found so far are missing."""
+        return self._missing_bin if self.edges else self.alphabet.missing is not None
+
+    def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
+        """Return the final attribute and the codes of its values; bins may be empty.
+
+        `seen`, given if records with missing values were dropped, masks the codes that remain.
+        """
+        if self.given is not None or not self.edges:
+            return self.alphabet.attribute(seen)
+        missing = self._missing_bin and seen is None
+        attribute = binned_attribute(self.name, self.edges, missing=missing)
+        return attribute, np.arange(attribute.size)
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         """Return the codes of a batch, None if the bin edges that it needs are unknown.
@@ -135,38 +157,102 @@ class Column:
         Parameters
         ----------
         array
-            The column of the batch, after `unpacked`.
+            The column of the batch.
         before
             The number of records before the batch, for messages.
         """
         if self.needs_edges:
             return None
         try:
-            codes = self.coder.code(array)
+            return self._bin_codes(array, before) if self.edges else self._value_codes(array)
         except ManyNumbers:
             self.needs_edges = True
             return None
-        except OutsideDomain as problem:
-            raise self._outside(problem, before) from None
-        except NotANumber as problem:
-            raise self.not_a_number(problem, before) from None
+        except pa.ArrowNotImplementedError:
+            raise TableError(
+                f"column {self.name!r} must hold text, numbers, dates or booleans, got "
+                f"{array.type}; drop it (",
+                Setting("drop"),
+                ") or turn it into text",
+            ) from None
         except UnicodeDecodeError:
             raise TableError(f"column {self.name!r} holds text that is not UTF-8") from None
-        return codes.astype(code_type(self.alphabet.size), copy=False)
 
-    def missing_numbers(self, array: pa.Array) -> Booleans | None:
-        """Return the mask of the missing numbers of a batch, None if none is."""
-        return numbers_of(array, self.markers)[1]
+    def _value_codes(self, array: pa.Array) -> Codes:
+        """Return the codes of categories; new ones are added to the alphabet."""
+        indices, values = encoded(plain(array))
+        if self._values is None or not values.equals(self._values):
+            self._values = values
+            self._table = np.full(len(values) + 1, UNSEEN, dtype=np.uint32)
+            self._identity = 0  # length of the prefix of the table with table[i] == i
+        if indices.null_count:  # the last entry of the table stands for nulls
+            indices = indices.cast(pa.int32()).fill_null(len(values))
+        elif indices.type == pa.uint8() and self._identity:
+            same: Codes = indices.to_numpy()
+            if same.max() < self._identity:
+                return same
+        codes = self._take(indices)
+        unseen = np.iinfo(codes.dtype).max
+        if codes.max() == unseen:
+            self._admit(np.unique(indices.to_numpy()[codes == unseen]), values)
+            codes = self._take(indices)
+        return codes
 
-    def collect(self, array: pa.Array, priorities: Priorities, summary: NumberSummary) -> None:
-        """Add the numbers of a batch to a summary; `priorities` are those of the records."""
-        values, missing = numbers_of(array, self.markers)
+    def _take(self, indices: pa.Array) -> Codes:
+        narrow = self._table.astype(np.min_scalar_type(self.alphabet.size))
+        return np.asarray(pc.take(pa.array(narrow), indices, boundscheck=False).to_numpy())
+
+    def _admit(self, entries: NDArray[Any], values: pa.Array) -> None:
+        """Give codes to new entries of the lookup table."""
+        present = entries[entries < len(values)]
+        keys = keys_of(values.take(pa.array(present)), fields=self.fields)
+        for entry, key in zip(present, keys, strict=True):
+            self._table[entry] = self.alphabet.code(key)
+        if len(present) < len(entries):
+            self._table[-1] = self.alphabet.code(None)
+        differing = self._table[:-1] != np.arange(len(values))
+        self._identity = int(np.argmax(differing)) if differing.any() else len(values)
+
+    def _bin_codes(self, array: pa.Array, before: int) -> Codes:
+        """Return the codes of the bins of numbers."""
+        values, missing, texts = numbers_of(array, self.markers)
+        if texts is not None and self.given is None:
+            raise self.not_a_number(int(np.argmax(texts)), before)
+        codes = bins_of(values, self.edges[1:-1])
+        known = self.alphabet.given
+        assert known is not None
+        if known.values[0] == MISSING:
+            codes += 1
+        outside = outside_edges(values, self.edges)
+        if texts is not None:
+            outside = texts if outside is None else outside | texts
+        if outside is not None:
+            codes[outside] = self.alphabet.outside
+        if missing is not None:
+            self._missing_bin = True
+            codes[missing] = self.alphabet.code(None)
+        return codes
+
+    def collect(
+        self, array: pa.Array, priorities: Priorities, summary: NumberSummary
+    ) -> int | None:
+        """Add the numbers of a batch to a summary; return the index of a field that is none.
+
+        `priorities` are those of the records.
+        """
+        values, missing, texts = numbers_of(array, self.markers)
+        if texts is not None:
+            summary.numeric = False
+            return int(np.argmax(texts))
         present = slice(None) if missing is None else ~missing
         summary.add(values[present], priorities[present])
+        return None
 
     def edges_of(self, summary: NumberSummary) -> tuple[float, ...]:
         """Return the bin edges by the column's rule; empty if it has no numbers or no bins."""
-        if isinstance(self.rule, NoBins) or summary.low > summary.high:
+        if not summary.numeric and self.binned_by_name:
+            raise TableError(f"column {self.name!r} has numbers that {BEYOND_FLOATS}")
+        if isinstance(self.rule, NoBins) or not summary.numeric or summary.low > summary.high:
             return ()
         if isinstance(self.rule, Edges):
             return self.rule.given
@@ -181,38 +267,37 @@ class Column:
 
     def check_inside(self, codes: Codes, kept: Booleans | None, before: int) -> None:
         """Raise if a kept record has a value outside the domain or bins; `kept` None means all."""
-        if self.alphabet.outside is None:
+        known = self.alphabet.given
+        if known is None or codes.max() < known.size:
             return
-        outside = codes == self.alphabet.outside
-        if kept is not None:
-            outside &= kept
+        outside = codes >= known.size if kept is None else (codes >= known.size) & kept
         if not outside.any():
             return
-        raise self._outside(OutsideDomain(int(np.argmax(outside))), before)
-
-    def _outside(self, problem: OutsideDomain, before: int) -> TableError | DomainError:
-        where = f"record {before + problem.position + 1:,}: column {self.name!r}"
-        if problem.missing:
-            return DomainError(
+        row = int(np.argmax(outside))
+        where = f"record {before + row + 1:,}: column {self.name!r}"
+        if codes[row] == known.size:
+            raise DomainError(
                 f"{where} is missing, and the domain has no category for missing values; drop such "
                 "records"
             )
         if self.given is not None:
-            return DomainError(f"{where} has a value outside the domain")
+            raise DomainError(f"{where} has a value outside the domain")
         low, high = number_label(self.edges[0]), number_label(self.edges[-1])
-        return TableError(
+        raise TableError(
             f"{where} is outside its bins, which reach from {low} to {high}; use -inf and inf "
             "as the outer edges"
         )
 
-    def not_a_number(self, problem: NotANumber, before: int) -> TableError:
-        """Return the error for a field that is to be binned and is not a number."""
-        return TableError(
-            f"record {before + problem.position + 1:,}: column {self.name!r} must be a number to "
-            "be binned; if this value means missing, list it (",
-            Setting("missing_markers"),
-            ")",
-        )
+    def not_a_number(self, position: int, before: int) -> TableError:
+        """Return the error for a value that is to be binned and is not a number."""
+        where = f"record {before + position + 1:,}: column {self.name!r}"
+        if self.fields:
+            return TableError(
+                f"{where} must be a number to be binned; if this value means missing, list it (",
+                Setting("missing_markers"),
+                ")",
+            )
+        return TableError(f"{where} is a number that {BEYOND_FLOATS}")
 
 
 def columns_of(
@@ -220,36 +305,3 @@ def columns_of(
 ) -> list[Column]:
     """Return the columns that the options choose of a table with these column names."""
     return [Column(choice, options, fields=fields) for choice in options.choose(names)]
-
-
-def find_edges(source: Source, columns: Sequence[Column]) -> None:
-    """Set the bin edges of columns, in one pass over these columns of the whole table.
-
-    A column of a text file with fields that are not numbers stays categorical; if the options bin
-    it by name, that is an error.  A column with a single number, or with numbers closer together
-    than floats, stays categorical too.
-    """
-    summaries: dict[Column, NumberSummary] = {}
-    for column in columns:
-        if column.given_edges and not column.fields:
-            column.set_edges(column.given_edges)
-        else:
-            summaries[column] = NumberSummary()
-    if not summaries:
-        return
-    before = 0
-    for batch in source.batches([column.source for column in summaries]):
-        priorities = record_priorities(before, batch.num_rows)
-        for column, summary in list(summaries.items()):
-            try:
-                column.collect(unpacked(batch.column(column.source)), priorities, summary)
-            except NotANumber as problem:
-                if column.binned_by_name:
-                    raise column.not_a_number(problem, before) from None
-                column.set_edges((), stray=problem.word)
-                del summaries[column]
-        before += batch.num_rows
-        if not summaries:
-            break
-    for column, summary in summaries.items():
-        column.set_edges(column.edges_of(summary))

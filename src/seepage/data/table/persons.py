@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
-from seepage.data.table.coders import present, unpacked
+from seepage.data.table.array_values import plain, present
 from seepage.data.table.column import Column
 from seepage.data.table.labels import field_key
 from seepage.data.table.options import TableOptions
@@ -184,10 +184,10 @@ def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = F
     fields
         Whether it consists of fields of a text file, where an empty field is missing.
     """
-    plain = unpacked(array)
-    if pa.types.is_integer(plain.type) and not plain.null_count:
-        return np.asarray(plain.to_numpy(zero_copy_only=False)).astype(np.int64).view(np.uint64)
-    encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
+    array = plain(array)
+    if pa.types.is_integer(array.type) and not array.null_count:
+        return np.asarray(array.to_numpy(zero_copy_only=False)).astype(np.int64).view(np.uint64)
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     valid = np.array([_is_present(value, fields) for value in values] or [False], dtype=np.bool_)
     indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)

@@ -119,15 +119,17 @@ class NumberSummary:
     Attributes
     ----------
     low, high
-        Minimum and maximum so far; of integers as `int`, since floats are not exact beyond 2^53;
-        `inf` and `-inf` before the first number.
+        Minimum and maximum so far; `inf` and `-inf` before the first number.
+    numeric
+        Whether the column has nothing but numbers; set by the caller.
     integral
         Whether all numbers so far are integers, of any type (3.0 is one).
     """
 
     def __init__(self, share: float = 1.0) -> None:
-        self.low: float | int = math.inf
-        self.high: float | int = -math.inf
+        self.low = math.inf
+        self.high = -math.inf
+        self.numeric = True
         self.integral = True
         self._single = False
         self._first = 0
@@ -145,7 +147,7 @@ class NumberSummary:
         if not len(values):
             return
         self._single = values.dtype == np.float32
-        low, high = (self._exact(value) for value in (values.min(), values.max()))
+        low, high = self.decimal(values.min()), self.decimal(values.max())
         self.low, self.high = min(self.low, low), max(self.high, high)
         if self.integral and values.dtype.kind == "f":
             self.integral = math.isfinite(low + high) and bool((values == np.floor(values)).all())
@@ -155,12 +157,10 @@ class NumberSummary:
         candidates = self._sample.candidates(priorities)
         self._sample.add(values[candidates].astype(np.float64), priorities[candidates])
 
-    def _exact(self, value: Any) -> float | int:
-        return int(value) if isinstance(value, np.integer) else self.decimal(value)
-
     def _countable(self) -> bool:
         """Return whether all numbers so far are integers in a span that is counted one by one."""
-        near = max(-self.low, self.high) < EXACT and self.high - self.low < MAX_SPAN
+        exact = max(-self.low, self.high) <= EXACT
+        near = exact and self.high - self.low < MAX_SPAN
         return self._counts is not None and self.integral and near
 
     def _add_counts(self, first: int, counts: Integers | None) -> None:
@@ -178,6 +178,7 @@ class NumberSummary:
 
     def merge(self, other: "NumberSummary") -> None:
         """Add the numbers of another part of the table."""
+        self.numeric = other.numeric = self.numeric and other.numeric
         if other.low > other.high:
             return
         if self.low > self.high:

@@ -1,24 +1,25 @@
 """`TableScan`: one pass over a table that codes its columns and discovers their values and bins."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
+from seepage.data.table.array_values import numbers_of
+from seepage.data.table.column import Column, columns_of
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
+from seepage.data.table.sampling import NumberSummary, record_priorities
+from seepage.data.table.sources import Source, open_source
 from seepage.errors import TableError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from seepage.data.table.column import Column
     from seepage.data.table.persons import RecordChoice
-    from seepage.data.table.sources import Source
 
 
 Outcome = TypeVar("Outcome")
@@ -99,8 +100,8 @@ class TableScan:
 
     def __init__(
         self,
-        source: "Source",
-        columns: "Sequence[Column]",
+        source: Source,
+        columns: Sequence[Column],
         options: TableOptions,
         first: int | None = None,
         choice: "RecordChoice | None" = None,
@@ -130,9 +131,7 @@ class TableScan:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Alphabet size of each attribute so far; codes are below it."""
-        if self._options.domain is not None:
-            return self._options.domain.sizes
-        return tuple(column.alphabet.size for column in self.columns)
+        return tuple(column.size for column in self.columns)
 
     def read(
         self, consume: Callable[[Iterator[CodedBatch]], Outcome], progress: Progress | None = None
@@ -163,17 +162,17 @@ class TableScan:
         batches = self._coded()
         for arrays, codes, first in batches:
             unbinned = _without_codes(codes)
-            is_first = self.rows_read == len(arrays[0])
-            if unbinned and not is_first:
-                self._find_edges_late(unbinned, batches)
+            if unbinned and self.rows_read > len(arrays[0]):
+                late = {index for _, rest, _ in batches for index in _without_codes(rest)}
+                find_edges(self._source, [self.columns[i] for i in sorted({*unbinned, *late})])
                 return
             if unbinned:
-                self._find_edges(unbinned)
+                find_edges(self._source, [self.columns[index] for index in unbinned])
                 for index in unbinned:
                     column, array = self.columns[index], arrays[index]
                     column.start(array.type)
                     codes[index] = column.code(array, first)
-            batch = self._selected(self._without_dropped(codes, {}, first), len(arrays[0]))
+            batch = self._selected(codes, [], first)
             if self.beside is not None and batch.kept is not None:
                 self.beside = self.beside.filter(batch.kept)
             if len(batch.codes[0]):
@@ -184,14 +183,11 @@ class TableScan:
             check_records(self.rows_read, self.rows_read - self.rows_dropped)
         self._complete = True
 
-    def _coded(self) -> "Iterator[tuple[list[pa.Array], list[Codes | None], int]]":
+    def _coded(self) -> Iterator[tuple[list[pa.Array], list[Codes | None], int]]:
         """Yield the arrays, codes and index of the first record of each nonempty batch.
 
-        The codes of columns that need bin edges not known yet are None.  The first batch starts the
-        coders.
+        The codes of columns that need bin edges not known yet are None.
         """
-        from seepage.data.table.coders import unpacked
-
         names = [column.source for column in self.columns]
         person = None if self._choice is None else self._choice.column
         further = (name for name in (person, self._beside) if name is not None)
@@ -201,7 +197,7 @@ class TableScan:
                 continue
             self._people = None if person is None else batch.column(person)
             self.beside = None if self._beside is None else batch.column(self._beside)
-            arrays = [unpacked(batch.column(name)) for name in names]
+            arrays = [batch.column(name) for name in names]
             if not self.rows_read:
                 for column, array in zip(self.columns, arrays, strict=True):
                     column.start(array.type)
@@ -210,89 +206,73 @@ class TableScan:
             coded = zip(self.columns, arrays, strict=True)
             yield arrays, [column.code(array, first) for column, array in coded], first
 
-    def _selected(self, batch: CodedBatch, rows: int) -> CodedBatch:
-        """Return the batch with only the records that `choice` selects."""
-        if self._choice is None:
-            return batch
-        mask = self._choice.chosen(self._people, batch.first, rows, batch.kept)
-        if mask.all():
-            return batch
-        selected = mask if batch.kept is None else mask[batch.kept]
-        return batch._replace(codes=tuple(part[selected] for part in batch.codes), kept=mask)
-
-    def _find_edges_late(self, unbinned: list[int], rest: Iterable[tuple[Any, ...]]) -> None:
-        """Read the rest of the table for further columns that need bins, and find all edges."""
-        indices = set(unbinned)
-        for _, codes, _ in rest:
-            indices.update(_without_codes(codes))
-        self._find_edges(sorted(indices))
-
-    def _find_edges(self, indices: list[int]) -> None:
-        from seepage.data.table.column import find_edges
-
-        find_edges(self._source, [self.columns[index] for index in indices])
-
     def find(self) -> Iterator[CodedBatch | None]:
         """Yield the batches of a shard, None if a column has no codes because it needs bins."""
         self._reset()
         for arrays, codes, first in self._coded():
-            missing = {
-                index: self.columns[index].missing_numbers(arrays[index])
-                for index in _without_codes(codes)
-            }
-            self.with_missing |= {index for index, mask in missing.items() if mask is not None}
-            batch = self._without_dropped(codes, missing, first)
-            yield None if missing else batch
+            unbinned = _without_codes(codes)
+            masks = [numbers_of(arrays[i], self.columns[i].markers).missing for i in unbinned]
+            missing = [mask for mask in masks if mask is not None]
+            self.with_missing |= {i for i, m in zip(unbinned, masks, strict=True) if m is not None}
+            batch = self._selected(codes, missing, first)
+            yield None if unbinned else batch
         self._complete = True
 
-    def _without_dropped(
-        self,
-        codes: Sequence[Codes | None],
-        uncoded_missing: Mapping[int, Booleans | None],
-        first: int,
+    def _selected(
+        self, codes: Sequence[Codes | None], missing: list[Booleans], first: int
     ) -> CodedBatch:
-        """Return the batch without dropped records, and record which codes occur in the others.
+        """Return the batch without dropped records, and of each person the chosen one.
 
-        `uncoded_missing` has the masks of missing numbers of the columns without codes.
+        Values outside the domain of records that are not dropped raise; their codes are recorded
+        as seen.  `missing` are masks of missing numbers of columns without codes.
         """
+        coded = [(i, part) for i, part in enumerate(codes) if part is not None]
         sizes = self.sizes
-        if not self._options.dropping:
-            complete = [part for part in codes if part is not None]
-            return CodedBatch(tuple(complete), sizes, first, None)
-        masks = [*uncoded_missing.values(), *map(_missing, self.columns, codes)]
-        given = [mask for mask in masks if mask is not None]
-        missing = np.logical_or.reduce(given) if given else None
-        kept = None if missing is None or not missing.any() else ~missing
-        if kept is not None:
-            self.rows_dropped += len(kept) - int(np.count_nonzero(kept))
-        complete = [
-            self._kept_codes(index, part, kept, first, sizes[index])
-            for index, part in enumerate(codes)
-            if part is not None
-        ]
-        return CodedBatch(tuple(complete), sizes, first, kept)
+        kept = None
+        if self._options.dropping:
+            kept = self._complete_records(coded, missing)
+        for index, part in coded:
+            self.columns[index].check_inside(part, kept, first)
+            if self._options.dropping and self._options.domain is None:
+                self._see(index, part if kept is None else part[kept], sizes[index])
+        if self._choice is not None:
+            rows = len(coded[0][1])
+            chosen = self._choice.chosen(self._people, first, rows, kept)
+            kept = None if chosen.all() else chosen
+        arrays = (part if kept is None else part[kept] for _, part in coded)
+        narrow = (
+            part.astype(code_type(sizes[i]), copy=False)
+            for (i, _), part in zip(coded, arrays, strict=True)
+        )
+        return CodedBatch(tuple(narrow), sizes, first, kept)
 
-    def _kept_codes(
-        self, index: int, codes: Codes, kept: Booleans | None, first: int, size: int
-    ) -> Codes:
-        """Return the codes of a column in the kept records, and mark them as seen."""
-        column, seen = self.columns[index], self._seen[index]
-        column.check_inside(codes, kept, first)
-        if kept is not None:
-            codes = codes[kept].astype(code_type(size), copy=False)
-        expected = size - (column.alphabet.missing is not None)
-        if self._options.domain is None and np.count_nonzero(seen) < expected:
+    def _complete_records(
+        self, coded: Sequence[tuple[int, Codes]], missing: list[Booleans]
+    ) -> Booleans | None:
+        """Return the mask of the records without a missing value; None for all."""
+        masks = [*missing]
+        for index, part in coded:
+            code = self.columns[index].alphabet.missing
+            if code is not None:
+                masks.append(part == code)
+        dropped = np.logical_or.reduce(masks) if masks else np.zeros(1, dtype=np.bool_)
+        self.rows_dropped += int(np.count_nonzero(dropped))
+        return ~dropped if dropped.any() else None
+
+    def _see(self, index: int, codes: Codes, size: int) -> None:
+        """Mark the codes of a column as seen in records that are not dropped."""
+        seen = self._seen[index]
+        if np.count_nonzero(seen) < size:
             counts = np.bincount(codes, minlength=size)
             counts[: len(seen)] += seen
             self._seen[index] = counts > 0
-        return codes
 
     def seen(self, index: int) -> Booleans | None:
         """Return the mask of a column's codes in records that are not dropped; None for all."""
         if not self._options.dropping:
             return None
         seen = self._seen[index]
-        return np.pad(seen, (0, max(self.columns[index].alphabet.size - len(seen), 0)))
+        return np.pad(seen, (0, max(self.columns[index].size - len(seen), 0)))
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
         """Return the domain and, for each column, its codes in the order of the domain's values.
@@ -303,9 +283,7 @@ class TableScan:
         """
         if not self._complete:
             raise TableError("the domain is known only after all batches were read")
-        parts = [
-            column.alphabet.attribute(self.seen(index)) for index, column in enumerate(self.columns)
-        ]
+        parts = [column.attribute(self.seen(index)) for index, column in enumerate(self.columns)]
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
 
 
@@ -314,10 +292,34 @@ def _without_codes(codes: Sequence[Codes | None]) -> list[int]:
     return [index for index, part in enumerate(codes) if part is None]
 
 
-def _missing(column: "Column", codes: Codes | None) -> Booleans | None:
-    """Return the mask of a column's missing values, None if it has none or no codes."""
-    missing = column.alphabet.missing
-    return None if codes is None or missing is None else codes == missing
+def find_edges(source: Source, columns: Sequence[Column]) -> None:
+    """Set the bin edges of columns, in one pass over these columns of the whole table.
+
+    A column of a text file with fields that are not numbers stays categorical; if the options bin
+    it by name, that is an error.  A column with a single number stays categorical too.
+    """
+    summaries: dict[Column, NumberSummary] = {}
+    for column in columns:
+        if column.given_edges and not column.fields:
+            column.set_edges(column.given_edges)
+        else:
+            summaries[column] = NumberSummary()
+    before = 0
+    for batch in source.batches([column.source for column in summaries]) if summaries else ():
+        priorities = record_priorities(before, batch.num_rows)
+        for column, summary in list(summaries.items()):
+            array = batch.column(column.source)
+            position = column.collect(array, priorities, summary)
+            if position is not None:
+                if column.binned_by_name:
+                    raise column.not_a_number(position, before)
+                column.set_edges((), stray=str(array[position].as_py()).strip())
+                del summaries[column]
+        before += batch.num_rows
+        if not summaries:
+            break
+    for column, summary in summaries.items():
+        column.set_edges(column.edges_of(summary))
 
 
 def check_records(rows: int, kept: int) -> None:
@@ -349,9 +351,6 @@ def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
     >>> scan.finish()[0]["age"].values
     ('[0, 25)', '[25, 50)', '[50, 75)', '[75, 99]')
     """
-    from seepage.data.table.column import columns_of
-    from seepage.data.table.sources import open_source
-
     chosen = options or TableOptions()
     source = open_source(data, chosen)
     columns = columns_of(source.names, chosen, fields=source.fields)

@@ -316,15 +316,14 @@ def open_frame(data: Any) -> "FrameSource":
         _check_holds_records(data.schema, "the table")
     try:
         frame = nw.from_native(data)
+        return FrameSource(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
     except TypeError:
         raise TableError(
             "data must be a pandas, Polars or PyArrow frame, or the path of a file, folder or "
             f"glob, got {type(data).__name__}",
             parameter="data",
         ) from None
-    try:
-        return FrameSource(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
-    except Exception as reason:  # of any library: a query that is computed only now
+    except Exception as reason:  # of any library: a lazy frame is computed only now
         what = " ".join(str(reason).split())
         raise TableError(f"the frame cannot be read: {what[:200]}") from None
 

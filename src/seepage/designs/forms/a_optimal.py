@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.designs.forms.form_problem import FittedForm, FormProblem
+from seepage.designs.form import Form
+from seepage.designs.forms.form_problem import FormProblem
 
 MIN_REDUCED_GAIN = 2e-4
 """Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final gap."""
@@ -130,12 +131,12 @@ class FormPool:
 
     def __init__(self, problem: FormProblem) -> None:
         self.problem = problem
-        self.forms: list[FittedForm] = []
+        self.forms: list[Form] = []
         self.rows = np.zeros((0, len(problem.precisions.quantities)))
         self.shares = np.zeros(0)
         self.keys: set[tuple[Any, ...]] = set()
 
-    def add(self, forms: list[FittedForm], weight: float = 0.1) -> None:
+    def add(self, forms: list[Form], weight: float = 0.1) -> None:
         """Add forms that are not in the pool yet; they start with `weight` of the shares."""
         forms = [form for form in forms if self._add_key(form)]
         if not forms:
@@ -146,12 +147,12 @@ class FormPool:
         new_shares = np.full(len(forms), start / len(forms))
         self.shares = np.concatenate([self.shares * (1 - start), new_shares])
 
-    def _add_key(self, form: FittedForm) -> bool:
+    def _add_key(self, form: Form) -> bool:
         """Add the key of a form; return False for a duplicate, with budgets equal to 4 digits."""
         digits = np.round(form.epsilons / form.max_budget, 4).tolist()
         key = (form.attributes, form.mechanisms, round(math.log(form.max_budget), 5), *digits)
-        if form.precision is not None:
-            key = (*key, *np.round(form.precision, 6).tolist())
+        if not form.is_product:
+            key = (*key, *np.round(self.problem.row(form), 6).tolist())
         if key in self.keys:
             return False
         self.keys.add(key)
@@ -177,12 +178,12 @@ class FormPool:
         """Objective, gap and prices at the current shares."""
         return evaluate(self.rows, self.problem.weights, self.shares)
 
-    def support(self, least: float = 1e-4) -> list[FittedForm]:
+    def support(self, least: float = 1e-4) -> list[Form]:
         """Return the forms with a share above `least`, in descending order of the shares."""
         order = np.argsort(-self.shares, kind="stable").tolist()
         return [self.forms[index] for index in order if self.shares[index] > least]
 
-    def is_improving(self, form: FittedForm, solution: ShareSolution) -> bool:
+    def is_improving(self, form: Form, solution: ShareSolution) -> bool:
         """Return whether the reduced gain g_f / phi - 1 is above `MIN_REDUCED_GAIN`."""
         gain = self.problem.gain(form, solution.prices)
         return gain > solution.objective * (1 + MIN_REDUCED_GAIN)

@@ -12,7 +12,9 @@ from seepage._numerics import Booleans, Floats, summed_up
 from seepage.data.domain import Domain
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
+from seepage.designs.form import Form
 from seepage.designs.forms.form_totals import ExactForms, FormTable
+from seepage.designs.report_channels import MatrixChannel, ProductChannel
 from seepage.mechanisms import mechanism, registered
 
 if TYPE_CHECKING:
@@ -155,52 +157,6 @@ class Precisions:
         return grid, table
 
 
-@dataclass(frozen=True, eq=False)
-class FittedForm:
-    """A form with budgets that keep every total within its limit.
-
-    Parameters
-    ----------
-    attributes
-        The attributes asked, by index, ascending.
-    epsilons
-        The budget of each attribute asked.
-    totals
-        The total leakage in nats about every attribute of the table, asked or not, rounded up.
-    mechanisms
-        The mechanism of each attribute asked, by name.
-    guarantee
-        The guarantee of the totals.
-    matrix, precision
-        Only for one shaped report about all answers: its mechanism, and the precision of every
-        quantity from it.  `epsilons` are then the largest changes of the report's log-likelihood
-        when one answer changes.
-    """
-
-    attributes: Indices
-    epsilons: Floats
-    totals: Floats
-    mechanisms: tuple[str, ...] = ()
-    guarantee: str = "exact"
-    matrix: "ShapedMechanism | None" = None
-    precision: Floats | None = None
-
-    @property
-    def max_budget(self) -> float:
-        """The largest budget of the form, which is the equal one where budgets are equal."""
-        return float(self.epsilons.max())
-
-    @property
-    def record(self) -> float:
-        """Upper bound of the leakage about the whole record: the sum of its budgets."""
-        return summed_up(self.record_budgets.tolist())
-
-    @property
-    def record_budgets(self) -> Floats:
-        """The budgets that sum to `record`: one per question, or one for a shaped report."""
-        return self.epsilons if self.matrix is None else np.array([self.matrix.realised_epsilon])
-
-
 @dataclass(eq=False)
 class FormProblem:
     """Constraints of a design; arrays have one entry for each attribute of the table.
@@ -252,8 +208,10 @@ class FormProblem:
     fixed_caps: bool = False
     max_cells: float = math.inf
     caps: Floats = field(init=False)
+    _positions: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self._positions = {name: j for j, name in enumerate(self.domain.names)}
         caps = np.minimum(self.limits, min(self.record_limit, MAX_BUDGET))
         self.caps = np.where(self.collected, caps, 0.0)
         if not self.fixed_caps:
@@ -309,7 +267,7 @@ class FormProblem:
         """Return equal budgets, each lowered to the cap of its attribute."""
         return np.minimum(budget, self.caps[list(attributes)])
 
-    def fit(self, attributes: Sequence[int]) -> FittedForm:
+    def fit(self, attributes: Sequence[int]) -> Form:
         """Return the form with the largest equal budgets that keep all limits.
 
         Cheapest if a form with the same attributes but the last was counted before (see
@@ -319,7 +277,7 @@ class FormProblem:
 
     def fit_table(
         self, table: FormTable, max_budget: float = math.inf, tolerance: float = TOLERANCE
-    ) -> FittedForm:
+    ) -> Form:
         """Return the same as `fit` from the counts of a form, with budgets up to `max_budget`."""
 
         def excess(budget: float) -> float:
@@ -330,33 +288,57 @@ class FormProblem:
         budget = largest_within(excess, highest, tolerance * min(highest, 1.0, self.min_limit))
         return self.fitted(table, self.capped_budgets(table.attributes, budget))
 
-    def fitted(self, table: FormTable, epsilons: Floats) -> FittedForm:
+    def fitted(self, table: FormTable, epsilons: Floats) -> Form:
         """Return the form with these budgets and its totals, attributes in ascending order."""
         totals = self.scorer.totals(table, epsilons)
         order = np.argsort(table.attributes)
         attributes = tuple(table.attributes[index] for index in order.tolist())
-        names = ("grr",) * len(attributes)
-        return FittedForm(attributes, epsilons[order], totals, names)
+        return self.form(attributes, epsilons[order], totals)
 
-    def is_useful(self, form: FittedForm) -> bool:
+    def form(
+        self,
+        attributes: Indices,
+        epsilons: Floats,
+        totals: Floats,
+        mechanisms: Sequence[str] = (),
+        guarantee: str = "exact",
+    ) -> Form:
+        """Return a form of one report per answer, by GRR unless mechanisms are given."""
+        names = [self.domain.names[j] for j in attributes]
+        how = mechanisms or ("grr",) * len(names)
+        channel = ProductChannel.of(names, how, epsilons.tolist())
+        return Form.of(channel, guarantee, totals.tolist())
+
+    def indices(self, form: Form) -> Indices:
+        """Return the attributes that a form asks for, by index."""
+        return tuple(self._positions[name] for name in form.attributes)
+
+    def is_useful(self, form: Form) -> bool:
         """Return whether every budget is at least the minimum useful one, and one is above 0."""
-        least = self.least[list(form.attributes)]
-        return form.max_budget > 0 and bool((form.epsilons >= least).all())
+        epsilons, least = form.epsilons, self.least[list(self.indices(form))]
+        return epsilons.max() > 0 and bool((epsilons >= least).all())
 
-    def row(self, form: FittedForm) -> Floats:
+    def row(self, form: Form) -> Floats:
         """Return V[f, :], the precision of every quantity from one report of a form."""
-        if form.precision is not None:
-            return form.precision
+        indices = self.indices(form)
+        if isinstance(form.channel, MatrixChannel):
+            return self._shaped_row(indices, form.channel.shaped)
         if set(form.mechanisms) == {"grr"}:
-            return self.precisions.row(form.attributes, form.epsilons.tolist())
+            return self.precisions.row(indices, form.epsilons.tolist())
         row = np.zeros(len(self.precisions.quantities))
-        for j, name, epsilon in zip(
-            form.attributes, form.mechanisms, form.epsilons.tolist(), strict=True
-        ):
+        for j, name, epsilon in zip(indices, form.mechanisms, form.epsilons.tolist(), strict=True):
             row[j] = self.precisions.of_mechanism(j, name, epsilon)
         return row
 
-    def gain(self, form: FittedForm, prices: Floats) -> float:
+    def _shaped_row(self, indices: Indices, made: "ShapedMechanism") -> Floats:
+        """Return `row` of a shaped report; raises if that cannot estimate every answer."""
+        row = np.zeros(len(self.precisions.quantities))
+        for axes, variance in zip(made.wanted, made.variances.values(), strict=True):
+            quantity = tuple(indices[axis] for axis in axes)
+            row[self.precisions.quantities.index(quantity)] = 1 / variance
+        return row
+
+    def gain(self, form: Form, prices: Floats) -> float:
         """Return g_f = sum_j prices_j / v_j(f), with v_j(f) of one report of the form."""
         return float(self.row(form) @ prices)
 

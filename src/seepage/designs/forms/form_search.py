@@ -21,11 +21,12 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Progress
+from seepage.designs.form import Form
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution
-from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, with_item
+from seepage.designs.forms.form_problem import FormProblem, Indices, with_item
 from seepage.errors import InputError
 
-CertifyForm = Callable[[FittedForm, Floats | None], FittedForm]
+CertifyForm = Callable[[Form, Floats | None], Form]
 """Returns a form as it may enter the pool; for given prices with budgets refined at them."""
 
 MIN_STEP_GAIN = 1e-6
@@ -113,10 +114,10 @@ class FormSearch:
     def __init__(self, problem: FormProblem, timer: Timer) -> None:
         self.problem, self.timer = problem, timer
         self.grid, self.table = problem.precisions.tabulate(problem.caps)
-        self.fitted: dict[Indices, FittedForm | None] = {}
+        self.fitted: dict[Indices, Form | None] = {}
         self.pair_budgets = np.minimum(problem.caps[:, None], problem.caps[None, :])
 
-    def fit(self, attributes: Indices) -> FittedForm | None:
+    def fit(self, attributes: Indices) -> Form | None:
         """Return a form with the largest equal budgets; None if not allowed or not useful."""
         form = tuple(sorted(attributes))
         if form not in self.fitted:
@@ -125,11 +126,12 @@ class FormSearch:
             self._remember(self.problem.fit(attributes))
         return self.fitted[form]
 
-    def _remember(self, form: FittedForm) -> None:
+    def _remember(self, form: Form) -> None:
         """Keep a form if it is useful, and its budget as a bound if it is a pair."""
-        self.fitted[form.attributes] = form if self.problem.is_useful(form) else None
-        if len(form.attributes) == 2:
-            i, j = form.attributes
+        indices = self.problem.indices(form)
+        self.fitted[indices] = form if self.problem.is_useful(form) else None
+        if len(indices) == 2:
+            i, j = indices
             self.pair_budgets[i, j] = self.pair_budgets[j, i] = form.max_budget
 
     def fit_pairs(self) -> None:
@@ -141,10 +143,10 @@ class FormSearch:
                 if len(first) == len(second) == 1:
                     self.fit((*first, *second))
 
-    def _budget_bound(self, form: FittedForm, item: Indices) -> float:
-        """Return an upper bound of the equal budget of form + item."""
-        pairs = self.pair_budgets[np.ix_(list(form.attributes), list(item))]
-        return min(form.max_budget, float(pairs.min()), float(self.problem.caps[list(item)].max()))
+    def _budget_bound(self, form: Indices, budget: float, item: Indices) -> float:
+        """Return an upper bound of the equal budget of form + item, from that of the form."""
+        pairs = self.pair_budgets[np.ix_(list(form), list(item))]
+        return min(budget, float(pairs.min()), float(self.problem.caps[list(item)].max()))
 
     def _gain_bounds(self, form: Indices, prices: Floats) -> Floats:
         """Return an upper bound of a form's gain at every budget of the grid."""
@@ -161,26 +163,26 @@ class FormSearch:
         sizes = self.problem.domain.sizes
         return math.prod(sizes[j] for j in form) * sum(sizes) <= MAX_SEARCH_CELLS
 
-    def _candidates(self, form: FittedForm, prices: Floats) -> list[tuple[float, Indices, float]]:
+    def _candidates(self, form: Form, prices: Floats) -> list[tuple[float, Indices, float]]:
         """Return (gain bound, item, budget bound) of each item that may be added, best first."""
-        candidates = []
+        candidates, indices, budget = [], self.problem.indices(form), form.max_budget
         for item in self.problem.items:
-            if item[0] in form.attributes:
+            if item[0] in indices:
                 continue
-            joined = with_item(form.attributes, item)
+            joined = with_item(indices, item)
             useless = self.fitted.get(joined, form) is None
             if useless or not self._is_small(joined) or not self.problem.is_allowed(joined):
                 continue
-            bound = self._budget_bound(form, item)
+            bound = self._budget_bound(indices, budget, item)
             index = min(int(np.searchsorted(self.grid, bound)), len(self.grid) - 1)
             candidates.append((float(self._gain_bounds(joined, prices)[index]), item, bound))
         return sorted(candidates, key=lambda candidate: -candidate[0])
 
-    def grow(self, form: FittedForm, prices: Floats) -> tuple[FittedForm, float]:
+    def grow(self, form: Form, prices: Floats) -> tuple[Form, float]:
         """Add the item with the largest gain until none raises it; return the form and its gain."""
         gain = self.problem.gain(form, prices)
         while not self.timer.expired():
-            best: FittedForm | None = None
+            best: Form | None = None
             candidates = self._candidates(form, prices)[:MAX_CANDIDATES]
             for gain_bound, item, budget_bound in candidates:
                 if gain_bound <= gain * (1 + MIN_STEP_GAIN) or self.timer.expired():
@@ -196,14 +198,15 @@ class FormSearch:
         return form, gain
 
     def _fit_if_better(
-        self, form: FittedForm, item: Indices, bound: float, gain: float, prices: Floats
-    ) -> FittedForm | None:
+        self, form: Form, item: Indices, bound: float, gain: float, prices: Floats
+    ) -> Form | None:
         """Return form + item; None if the budget that its gain would need exceeds a limit."""
-        joined = with_item(form.attributes, item)
+        problem = self.problem
+        indices = problem.indices(form)
+        joined = with_item(indices, item)
         if joined in self.fitted:
             return self.fitted[joined]
-        problem = self.problem
-        table = problem.scorer.counter.table((*form.attributes, *item))
+        table = problem.scorer.counter.table((*indices, *item))
         index = int(np.searchsorted(self._gain_bounds(joined, prices), gain))
         needed = self.grid[max(index - 1, 0)]
         budgets = problem.capped_budgets(table.attributes, needed)
@@ -212,16 +215,14 @@ class FormSearch:
         self._remember(problem.fit_table(table, bound))
         return self.fitted[joined]
 
-    def improve(
-        self, form: FittedForm, prices: Floats, rng: np.random.Generator
-    ) -> tuple[FittedForm, float]:
+    def improve(self, form: Form, prices: Floats, rng: np.random.Generator) -> tuple[Form, float]:
         """Grow a form; then remove one item and grow again, while that raises the gain."""
         form, gain = self.grow(form, prices)
         improved = True
         while improved and not self.timer.expired():
             improved = False
             for index in rng.permutation(len(form.attributes)).tolist():
-                rest = self._without(form, form.attributes[index])
+                rest = self._without(self.problem.indices(form), index)
                 if rest is None:
                     continue
                 other, value = self.grow(rest, prices)
@@ -230,10 +231,10 @@ class FormSearch:
                     break
         return form, gain
 
-    def _without(self, form: FittedForm, j: int) -> FittedForm | None:
-        """Return the form without the item of attribute j; None if that was its only item."""
-        item = next(item for item in self.problem.items if j in item)
-        rest = tuple(i for i in form.attributes if i not in item)
+    def _without(self, form: Indices, index: int) -> Form | None:
+        """Return the form without the item of one attribute; None if that was its only item."""
+        item = next(item for item in self.problem.items if form[index] in item)
+        rest = tuple(i for i in form if i not in item)
         return self.fit(rest) if rest else None
 
 
@@ -261,10 +262,10 @@ def generate_forms(
         Maximum number of pairs tried in a round in which no larger form improves.
     """
     idle = 0
-    singles = {form.attributes: form for form in reversed(pool.forms)}
+    singles = {search.problem.indices(form): form for form in reversed(pool.forms)}
     while idle < (MAX_IDLE_ROUNDS if thorough else 1) and not search.timer.expired():
         solution = pool.solution
-        new, seen = list[FittedForm](), set[Indices]()
+        new, seen = list[Form](), set[tuple[str, ...]]()
         for start in _starts(search, pool, singles, solution.prices, rng):
             if search.timer.expired():
                 break
@@ -290,7 +291,7 @@ def generate_forms(
 
 def _improving_pairs(
     search: FormSearch, pool: FormPool, certify: CertifyForm, max_pairs: int
-) -> list[FittedForm]:
+) -> list[Form]:
     """Return pairs that improve once certified, even if not with the budgets of the search."""
     solution = pool.solution
     pairs = [form for form in search.fitted.values() if form and len(form.attributes) == 2]
@@ -308,10 +309,10 @@ def _improving_pairs(
 def _starts(
     search: FormSearch,
     pool: FormPool,
-    singles: dict[Indices, FittedForm],
+    singles: dict[Indices, Form],
     prices: Floats,
     rng: np.random.Generator,
-) -> list[FittedForm]:
+) -> list[Form]:
     """Return start forms: half single items drawn by their gains, half from the pool's support."""
     problem = search.problem
     gains = np.array([problem.gain(singles[item], prices) for item in problem.items])
@@ -319,7 +320,7 @@ def _starts(
     count = min(STARTS_PER_ROUND // 2, len(problem.items))
     drawn = rng.choice(len(problem.items), count, replace=False, p=weights / weights.sum())
     starts = [singles[problem.items[index]] for index in drawn.tolist()]
-    support = dict.fromkeys(form.attributes for form in pool.support())
+    support = dict.fromkeys(map(problem.indices, pool.support()))
     fitted = [form for form in map(search.fitted.get, support) if form is not None]
     if fitted:
         number = min(STARTS_PER_ROUND - count, len(fitted))

@@ -16,7 +16,8 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
-from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
+from seepage.designs.form import Form
+from seepage.designs.forms.form_problem import FormProblem
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.population_forms import PopulationForms, ScreenedForms
 from seepage.errors import InputError
@@ -73,7 +74,7 @@ class PopulationCertifier:
         self.screen = ScreenedForms(self.population, problem.limits, problem.caps)
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
-        self._certified_forms: dict[Indices, FittedForm] = {}
+        self._certified_forms: dict[tuple[str, ...], Form] = {}
         self._check_public()
 
     def _check_public(self) -> None:
@@ -112,13 +113,13 @@ class PopulationCertifier:
                     continue
                 table = self.screen.counter.table(form)
                 fitted = problem.fit_table(table, math.inf, TOLERANCE)
-                order = np.searchsorted(fitted.attributes, form)
+                order = np.searchsorted(problem.indices(fitted), form)
                 budgets = fitted.epsilons[order]
                 self.screen.learn(table, budgets, self.population.totals(table, budgets))
             if questions < len(self.screen.rates) - 1:
                 self.screen.rates[questions + 1] = self.screen.rates[questions]
 
-    def _single_question(self, j: int, guarantee: str) -> FittedForm:
+    def _single_question(self, j: int, guarantee: str) -> Form:
         """Return the form of attribute j alone; its totals are its budget, within every limit.
 
         By GRR for the guarantee `"exact"`, else by the most precise mechanism.
@@ -127,15 +128,15 @@ class PopulationCertifier:
         if guarantee == "worst":
             name = self.problem.precisions.best_mechanism(j, budget)
         totals = np.full(len(self.problem.domain), budget)
-        return FittedForm((j,), np.array([budget]), totals, (name,), guarantee)
+        return self.problem.form((j,), np.array([budget]), totals, (name,), guarantee)
 
-    def singles(self) -> list[FittedForm]:
+    def singles(self) -> list[Form]:
         """Return forms of one question by another mechanism than GRR; totals are its budget."""
         items = () if self.population.public else self.problem.items
         forms = [self._single_question(item[0], "worst") for item in items if len(item) == 1]
         return [f for f in forms if f.mechanisms != ("grr",) and self.problem.is_useful(f)]
 
-    def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
+    def budget_form(self, j: int, timer: Timer) -> Form | None:
         """Return the form of attribute j alone with totals equal to its budget.
 
         None if attributes are public; or if its own limit is larger than the smallest one, so that
@@ -146,7 +147,7 @@ class PopulationCertifier:
             return None
         return self._single_question(j, "exact")
 
-    def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
+    def certify(self, form: Form, prices: Floats | None = None) -> Form:
         """Return the form with the largest equal budgets that keep all limits, cached.
 
         For any prices: budgets refined on the same records would not be certified.
@@ -157,30 +158,33 @@ class PopulationCertifier:
             self._certified_forms[form.attributes] = self._certified(form)
         return self._certified_forms[form.attributes]
 
-    def _certified(self, form: FittedForm, spread: float = 0.15) -> FittedForm:
+    def _certified(self, form: Form, spread: float = 0.15) -> Form:
         """Return `certify` of a form; the root search starts around the screen's budget."""
-        problem, table = self.problem, self.screen.counter.table(form.attributes)
-        cap = float(problem.caps[list(form.attributes)].max())
+        problem, indices = self.problem, self.problem.indices(form)
+        table = self.screen.counter.table(indices)
+        cap = float(problem.caps[list(indices)].max())
         estimate = form.max_budget if form.max_budget > 0 else cap
 
         def excess(budget: float) -> float:
-            budgets = problem.capped_budgets(form.attributes, budget)
+            budgets = problem.capped_budgets(indices, budget)
             if budget > 0:
                 return problem.excess(self.population.totals(table, budgets), budgets)
             public = self.population.public
-            leakages = self.population.public_leakage(len(budgets)) if public else 0 * form.totals
+            leakages = np.zeros(len(problem.domain))
+            if public:
+                leakages = self.population.public_leakage(len(budgets))
             return problem.excess(leakages, budgets)
 
         upper = min(estimate * (1 + spread), cap)
         tolerance = TOLERANCE * min(estimate, problem.min_limit)
         while (budget := largest_within(excess, upper, tolerance)) >= upper and upper < cap:
             upper = min(upper * (1 + 2 * spread), cap)
-        budgets = problem.capped_budgets(form.attributes, budget)
+        budgets = problem.capped_budgets(indices, budget)
         limits = self.population.totals(table, budgets)
         self.screen.learn(table, budgets, limits)
-        return replace(form, epsilons=budgets, totals=limits)
+        return problem.form(indices, budgets, limits, form.mechanisms, form.guarantee)
 
-    def proven(self, forms: list[FittedForm]) -> list[FittedForm]:
+    def proven(self, forms: list[Form]) -> list[Form]:
         """Return the forms of the result with the totals that are proven.
 
         If every form asks one question with a budget within every limit, and no attribute is
@@ -191,23 +195,24 @@ class PopulationCertifier:
             len(form.attributes) == 1 and form.max_budget <= self.problem.min_limit
             for form in forms
         ):
-            return [
-                replace(form, guarantee="worst", totals=np.full_like(form.totals, form.max_budget))
-                for form in forms
-            ]
-        return [replace(form, totals=self._proven_totals(form)) for form in forms]
+            count = len(self.problem.domain)
+            return [Form.of(form.channel, "worst", [form.max_budget] * count) for form in forms]
+        return [
+            Form.of(form.channel, form.guarantee, self._proven_totals(form).tolist())
+            for form in forms
+        ]
 
-    def _proven_totals(self, form: FittedForm) -> Floats:
+    def _proven_totals(self, form: Form) -> Floats:
         """Return the limits, after a check that the form's totals computed again are within them.
 
         Without public attributes no total is above the sum of the budgets, so a form whose budgets
         are within every limit needs no check.
         """
-        if form.guarantee != "exact" or form.matrix is not None:
-            return form.totals
+        if form.guarantee != "exact" or not form.is_product:
+            return form.total_values
         largest = np.inf if self.population.public else form.record
         if largest > self.problem.min_limit:
-            table = self.population.counter.table(form.attributes)
+            table = self.population.counter.table(self.problem.indices(form))
             computed = self.population.totals(table, form.epsilons)
             if self.problem.excess(computed, form.epsilons) > 0:
                 raise AssertionError("a total of a designed form exceeds its limit")
@@ -215,7 +220,7 @@ class PopulationCertifier:
         totals[list(self.population.known)] = 0.0
         return totals
 
-    def notes(self, forms: list[FittedForm]) -> Iterator[str]:
+    def notes(self, forms: list[Form]) -> Iterator[str]:
         """Yield notes: for whom the limits hold, and under which assumption on the sample."""
         if {form.guarantee for form in forms} == {"worst"}:
             yield "every limit holds for everybody: no total is above the sum of a form's budgets"

@@ -14,7 +14,8 @@ import numpy as np
 from seepage._numerics import Floats, round_down, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
-from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, FormProblem, Indices
+from seepage.designs.form import Form
+from seepage.designs.forms.form_problem import TOLERANCE, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import FormTable
 from seepage.errors import Setting, Text
@@ -31,7 +32,7 @@ MERGED_WORK = 1e6
 
 def coarse_form(
     problem: FormProblem, records: Records | None, form: Indices, timer: Timer | None = None
-) -> FittedForm:
+) -> Form:
     """Return a form of equal budgets whose totals are the smaller of `merged` and `worst`.
 
     `merged` totals are computed if records are given, up to `MERGED_WORK`.
@@ -53,7 +54,7 @@ class _TimeUpError(Exception):
 
 def _merged(
     problem: FormProblem, records: Records, form: Indices, split: float, timer: Timer | None
-) -> FittedForm:
+) -> Form:
     """Return the form with the largest equal budgets within the limits, by `merged` totals."""
 
     def totals(budget: float) -> Floats:
@@ -81,10 +82,10 @@ def _merged(
 
 def _best_mechanisms(
     problem: FormProblem, form: Indices, epsilons: Floats, totals: Floats, guarantee: str
-) -> FittedForm:
+) -> Form:
     """Return the form with the most precise mechanism of each attribute; totals hold for any."""
     best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
-    return FittedForm(form, epsilons, totals, tuple(best), guarantee)
+    return problem.form(form, epsilons, totals, tuple(best), guarantee)
 
 
 # Refined budgets ----------------------------------------------------------------------------------
@@ -102,14 +103,14 @@ MIN_REFINED_GAIN = 1e-5
 """Minimum relative increase of the gain for a step to be taken; else the radius shrinks."""
 
 
-def refine(problem: FormProblem, form: FittedForm, prices: Floats) -> FittedForm:
+def refine(problem: FormProblem, form: Form, prices: Floats) -> Form:
     """Return the form with one budget per attribute, of at least the same gain at these prices.
 
     A form with another guarantee than `"exact"` is returned unchanged.
     """
     if len(form.attributes) == 1 or form.guarantee != "exact":
         return form
-    table = problem.scorer.counter.table(form.attributes)
+    table = problem.scorer.counter.table(problem.indices(form))
     epsilons, radius = form.epsilons, START_RADIUS
     gain = _gain(problem, table, epsilons, prices)
     while radius >= MIN_RADIUS:
@@ -198,17 +199,17 @@ class TableCertifier:
         self.mergeable = None if self.stratified else records
         """The records of `merged` totals, which do not count public and known attributes."""
         self._prices = np.zeros(0)
-        self._refined: dict[tuple[Indices, bytes], FittedForm] = {}
+        self._refined: dict[tuple[tuple[str, ...], bytes], Form] = {}
         """Refined forms at the last prices: rounds without an improving form repeat themselves."""
 
-    def singles(self) -> list[FittedForm]:
+    def singles(self) -> list[Form]:
         """Return forms of one question by another mechanism than GRR, where it is more precise.
 
         Totals are the exact values of `leakage_matrix`, at most the budget.  A form is returned
         only if every total is within its limit at exactly this budget, as the leakage of subset
         selection is not monotone in the budget.
         """
-        problem, caps, forms = self.problem, self.problem.caps, list[FittedForm]()
+        problem, caps, forms = self.problem, self.problem.caps, list[Form]()
         names = ["grr"] * len(caps)
         for item in () if self.stratified else problem.items:
             if len(item) == 1:
@@ -218,16 +219,16 @@ class TableCertifier:
             leakages = leakage_matrix(self.records.pairs(), budgets, mechanism=names).values
         for j in np.flatnonzero(budgets).tolist():
             totals = np.where(np.arange(len(caps)) == j, caps[j], leakages[:, j])
-            form = FittedForm((j,), caps[[j]], totals, (names[j],))
+            form = problem.form((j,), caps[[j]], totals, (names[j],))
             if problem.excess(totals, form.epsilons) <= 0 and problem.is_useful(form):
                 forms.append(form)
         return forms
 
-    def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
+    def budget_form(self, j: int, timer: Timer) -> Form | None:
         """Return None: no form has totals equal to its budget, as exact totals are at most that."""
         return None
 
-    def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
+    def certify(self, form: Form, prices: Floats | None = None) -> Form:
         """Return a form of the search, whose totals are certified; see `CertifyForm`."""
         if prices is None:
             return form
@@ -238,11 +239,11 @@ class TableCertifier:
             self._refined[key] = refine(self.problem, form, prices)
         return self._refined[key]
 
-    def proven(self, forms: list[FittedForm]) -> list[FittedForm]:
+    def proven(self, forms: list[Form]) -> list[Form]:
         """Return the forms unchanged: their totals are exact, rounded up."""
         return forms
 
-    def notes(self, forms: list[FittedForm]) -> Iterator[str]:
+    def notes(self, forms: list[Form]) -> Iterator[str]:
         """Yield a note: for whom the limits hold."""
         yield Text(
             "every limit holds for the people in this table, and for them only; ",

@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from seepage._numerics import Floats
+from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
+from seepage.designs.form import Form
 from seepage.designs.forms.a_optimal import MIN_REDUCED_GAIN, FormPool, ShareSolution
-from seepage.designs.forms.form_problem import MAX_BUDGET, FittedForm, FormProblem, Indices
+from seepage.designs.forms.form_problem import MAX_BUDGET, FormProblem
 from seepage.designs.forms.form_search import FormSearch, Timer
+from seepage.designs.report_channels import MatrixChannel
 from seepage.designs.shaped.admissible_reports import realised_ratio
 from seepage.designs.shaped.shape_form import MAX_CELLS, AnswerCounts, form_table, shape_form
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
@@ -87,15 +89,15 @@ class FormShaper:
         self.shape, self.confidence = shape, confidence
         limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
         self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
-        self.shaped_attributes: set[Indices] = set()
+        self.shaped_attributes: set[tuple[str, ...]] = set()
         self.ratios: dict[int, list[float]] = {}
         self.stop = Event()
 
     # Candidates ---------------------------------------------------------------------------------
 
-    def can_improve(self, form: FittedForm) -> bool:
+    def can_improve(self, form: Form) -> bool:
         """Return whether a form is small enough to be shaped and may gain precision by it."""
-        problem, indices = self.problem, list(form.attributes)
+        problem, indices = self.problem, list(self.problem.indices(form))
         sizes = [problem.domain.sizes[j] for j in indices]
         max_cells = MAX_CELLS if len(indices) == 1 else MAX_SHAPED
         if math.prod(sizes) > max_cells or (self.shape == "single" and len(indices) > 1):
@@ -110,19 +112,19 @@ class FormShaper:
 
     def _candidates(
         self, pool: FormPool, search: FormSearch, solution: ShareSolution
-    ) -> list[FittedForm]:
+    ) -> list[Form]:
         """Return forms not shaped yet whose expected gain is above phi, in descending order."""
         forms = [*pool.forms, *(form for form in search.fitted.values() if form is not None)]
-        best: dict[Indices, tuple[float, FittedForm]] = {}
+        best: dict[tuple[str, ...], tuple[float, Form]] = {}
         for form in forms:
-            is_new = form.matrix is None and form.attributes not in self.shaped_attributes
+            is_new = form.is_product and form.attributes not in self.shaped_attributes
             if is_new and self.can_improve(form):
                 gain = self.problem.gain(form, solution.prices) * self._mean_ratio(
                     len(form.attributes)
                 )
                 if gain > best.get(form.attributes, (0.0, form))[0]:
                     best[form.attributes] = gain, form
-        ordered = sorted(best.values(), key=lambda pair: (-pair[0], pair[1].attributes))
+        ordered = sorted(best.values(), key=lambda pair: (-pair[0], self.problem.indices(pair[1])))
         threshold = solution.objective * (1 + MIN_REDUCED_GAIN)
         return [form for gain, form in ordered[:MAX_SHAPED_PER_ROUND] if gain > threshold]
 
@@ -138,7 +140,7 @@ class FormShaper:
         forms = [
             form
             for form in pool.support(MIN_SHAPED_SHARE)
-            if form.matrix is None and self.can_improve(form)
+            if form.is_product and self.can_improve(form)
         ]
         while forms and not self.timer.expired():
             before = pool.solution
@@ -156,17 +158,17 @@ class FormShaper:
         if self.timer.expired():
             return
         prices = pool.solution.prices
-        forms = [form for form in pool.support(MIN_SHAPED_SHARE) if form.matrix is not None]
+        forms = [form for form in pool.support(MIN_SHAPED_SHARE) if not form.is_product]
         pool.add(self.shaped(forms, prices, FINE))
         yield pool.solve_master(1e-4, 4000)
 
     def shaped(
-        self, forms: Iterable[FittedForm], prices: Floats, effort: Mapping[str, float]
-    ) -> list[FittedForm]:
+        self, forms: Iterable[Form], prices: Floats, effort: Mapping[str, float]
+    ) -> list[Form]:
         """Return the shaped forms with a larger gain than the forms given, in their order."""
         forms = list(forms)
         threads = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))
-        better = list[FittedForm]()
+        better = list[Form]()
         try:
             futures = [threads.submit(self._shape, form, prices, effort) for form in forms]
             for form, future in zip(forms, futures, strict=True):
@@ -179,7 +181,7 @@ class FormShaper:
             self.stop.clear()
         return better
 
-    def _result(self, future: "Future[FittedForm | None]") -> FittedForm | None:
+    def _result(self, future: "Future[Form | None]") -> Form | None:
         """Return a thread's result; at the time limit its search stops with its best reports."""
         while not future.done():
             wait([future], timeout=POLL_SECONDS)
@@ -187,18 +189,16 @@ class FormShaper:
                 self.stop.set()
         return future.result()
 
-    def _is_better(self, form: FittedForm, shaped: FittedForm, prices: Floats) -> bool:
+    def _is_better(self, form: Form, shaped: Form, prices: Floats) -> bool:
         """Return whether a shaped form has a larger gain than the form that it replaces."""
         ratio = self.problem.gain(shaped, prices) / self.problem.gain(form, prices)
-        if form.matrix is not None:
+        if not form.is_product:
             return ratio > 1
         self.shaped_attributes.add(form.attributes)
         self.ratios.setdefault(len(form.attributes), []).append(ratio)
         return ratio > 1 + MIN_SHAPING_GAIN
 
-    def _shape(
-        self, form: FittedForm, prices: Floats, effort: Mapping[str, float]
-    ) -> FittedForm | None:
+    def _shape(self, form: Form, prices: Floats, effort: Mapping[str, float]) -> Form | None:
         """Return a form with one shaped report; None if stopped or if no report is admissible."""
         if self.stop.is_set():
             return None
@@ -208,29 +208,29 @@ class FormShaper:
             "stop": self.stop.is_set,
             **effort,
         }
-        names = [self.problem.domain.names[j] for j in form.attributes]
         try:
             if self.confidence is None:
-                table = form_table(self.records, names, self.problem.domain.names)
+                table = form_table(self.records, form.attributes, self.problem.domain.names)
                 mechanism = shape_form(table, self.protected, **options)
-                return self.with_matrix(form, mechanism, _exact_totals(mechanism, table))
+                return self.with_matrix(mechanism, _exact_totals(mechanism, table))
             mechanism = select_mechanism(
-                self.records, names, self.protected, options, self.confidence
+                self.records, form.attributes, self.protected, options, self.confidence
             )
-            return self.with_matrix(form, mechanism, self.problem.limits)  # not certified yet
+            return self.with_matrix(mechanism, self.problem.limits)  # not certified yet
         except (InputError, np.linalg.LinAlgError):
             return None
 
-    def _form_limits(self, form: FittedForm) -> dict[str, Any]:
+    def _form_limits(self, form: Form) -> dict[str, Any]:
         """Return the keywords `epsilons`, `record_limit` and `rule` of `shape_form`.
 
         An answer may change the log-likelihood by its attribute's own limit.  The record limit is
         the leakage of the product of the same form about the whole record; for a form of one
         attribute, its limit.
         """
-        own = np.minimum(self.problem.limits[list(form.attributes)], MAX_BUDGET)
+        own = np.minimum(self.problem.limits[list(self.problem.indices(form))], MAX_BUDGET)
         single = len(form.attributes) == 1
-        record = min(float(own[0]) if single else form.record, self.problem.record_limit)
+        product = summed_up(form.epsilons.tolist()) if form.is_product else form.record
+        record = min(float(own[0]) if single else product, self.problem.record_limit)
         margin = 1.0 if single or self.confidence is None else RECORD_LIMIT_MARGIN
         return {
             "epsilons": np.minimum(own, record).tolist(),
@@ -238,21 +238,13 @@ class FormShaper:
             "rule": "record" if self.shape == "record" else "answer",
         }
 
-    def with_matrix(
-        self, form: FittedForm, mechanism: ShapedMechanism, totals: Floats
-    ) -> FittedForm:
-        """Return a form with one shaped report; raises if that cannot estimate every answer."""
-        quantities = self.problem.precisions.quantities
-        row = np.zeros(len(quantities))
-        for axes, variance in zip(mechanism.wanted, mechanism.variances.values(), strict=True):
-            row[quantities.index(tuple(form.attributes[axis] for axis in axes))] = 1 / variance
-        changes = np.array([mechanism.answer_changes[name] for name in mechanism.sources])
-        names = ("shaped",) * len(form.attributes)
-        return FittedForm(form.attributes, changes, totals, names, "exact", mechanism, row)
+    def with_matrix(self, mechanism: ShapedMechanism, totals: Floats) -> Form:
+        """Return the form of one shaped report; raises if that cannot estimate every answer."""
+        form = Form.of(MatrixChannel.of_shaped(mechanism), "exact", totals.tolist())
+        self.problem.row(form)
+        return form
 
-    def certified(
-        self, forms: Sequence[FittedForm], rest: Records, records: Records
-    ) -> list[FittedForm]:
+    def certified(self, forms: Sequence[Form], rest: Records, records: Records) -> list[Form]:
         """Return the shaped forms that independent records certify for the population.
 
         The forms were selected on other records than `rest`; a union bound over them shares the
@@ -260,22 +252,23 @@ class FormShaper:
         """
         assert self.confidence is not None
         level = 1 - (1 - self.confidence) / max(len(forms), 1)
-        certified = list[FittedForm]()
+        certified = list[Form]()
         for form in forms:
-            assert form.matrix is not None
+            assert isinstance(form.channel, MatrixChannel)
+            selected = form.channel.shaped
             try:
-                mechanism = certified_mechanism(form.matrix, self.protected, rest, records, level)
+                mechanism = certified_mechanism(selected, self.protected, rest, records, level)
                 realised, epsilon = mechanism.realised(), mechanism.realised_epsilon
                 names = self.problem.domain.names
                 totals = np.array([realised.get(name, epsilon) for name in names])
-                certified.append(self.with_matrix(form, mechanism, totals))
+                certified.append(self.with_matrix(mechanism, totals))
             except InputError:
                 continue
         return certified
 
-    def _wanted(self, form: FittedForm, prices: Floats) -> dict[tuple[int, ...], float]:
+    def _wanted(self, form: Form, prices: Floats) -> dict[tuple[int, ...], float]:
         """Return the weights of the tables that a form estimates: prices over their mean."""
-        asked = form.attributes
+        asked = self.problem.indices(form)
         table_prices = {
             tuple(map(asked.index, quantity)): price
             for quantity, price in zip(

@@ -24,7 +24,7 @@ from seepage.designs.shaped.admissible_reports import (
 from seepage.designs.shaped.shape_form import AnswerCounts, form_table, shape_form
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.errors import InputError, Setting
-from seepage.leakage.deviations import kl_inf_limits, mixture_radius
+from seepage.leakage.deviations import kl_inf_interval, mixture_radius
 from seepage.mechanisms.exact_probabilities import CERTAIN
 
 SPLIT_FACTOR = 5
@@ -127,7 +127,7 @@ def _mean_limits(
     totals = counts.sum(axis=1)
     shares = counts / np.maximum(totals, 1)[:, None]
     within = np.where(table.possible(name), weights[:, None, :], np.nan)
-    limits = kl_inf_limits(
+    limits = kl_inf_interval(
         weights[:, None, :],
         shares,
         mixture_radius(totals, level),

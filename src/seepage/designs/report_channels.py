@@ -1,27 +1,25 @@
-"""Forms: the attributes that a person is asked for, and the channel from answers to reports.
+"""Channels of forms, from answers to reports: a product of mechanisms, or one matrix.
 
-Everyone is given one form, drawn independently of the record, so the form itself leaks nothing
-about it.  A form's channel is a product (one report for each answer) or one matrix from all its
-answers to a single report.
+A product has one report for each answer; a matrix has one report for all answers together.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._numerics import Floats, shortest_above
 from seepage.data.domain import Domain
-from seepage.designs.design import AnswerLeakage
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR, MatrixMechanism, Mechanism, registered
-from seepage.mechanisms.exact_probabilities import CERTAIN, float_above
+from seepage.mechanisms.exact_probabilities import CERTAIN
+
+if TYPE_CHECKING:
+    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 
 Budget = Annotated[float, msgspec.Meta(ge=0)]
 Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]
@@ -158,7 +156,30 @@ class ProductChannel(Stored, frozen=True, kw_only=True, tag="product", tag_field
     @property
     def record(self) -> float:
         """Leakage of the form about the whole record: the sum of budgets, rounded up."""
-        return sum_above(question.epsilon for question in self.questions)
+        return sum_above([question.epsilon for question in self.questions])
+
+    @property
+    def epsilons(self) -> Floats:
+        """The budget of each question."""
+        return np.array([question.epsilon for question in self.questions])
+
+    @property
+    def mechanism_names(self) -> tuple[str, ...]:
+        """The name of the mechanism of each question."""
+        return tuple(question.mechanism for question in self.questions)
+
+    @classmethod
+    def of(
+        cls, attributes: Iterable[str], mechanisms: Iterable[str], epsilons: Iterable[float]
+    ) -> "ProductChannel":
+        """Return the channel of one question per attribute, with these mechanisms and budgets."""
+        asked = zip(attributes, mechanisms, epsilons, strict=True)
+        return cls(
+            questions=tuple(
+                Question(attribute=name, mechanism=mechanism, epsilon=epsilon)
+                for name, mechanism, epsilon in asked
+            )
+        )
 
     def mechanisms(self, domain: Domain) -> dict[str, Mechanism]:
         """Return the mechanism of each report, by attribute."""
@@ -166,6 +187,56 @@ class ProductChannel(Stored, frozen=True, kw_only=True, tag="product", tag_field
             question.attribute: question.mechanism_for(domain[question.attribute].size)
             for question in self.questions
         }
+
+
+class AnswerLeakage(Stored, frozen=True, kw_only=True):
+    """Leakage in nats of a shaped report about its answers, given others or not, for the table.
+
+    Parameters
+    ----------
+    changes
+        Largest change of the report's log-likelihood when one answer changes, whatever is known,
+        for each answer.
+    one, two
+        Largest leakage about an answer given one or two of the other answers; None if the form has
+        fewer others.
+    xor, xor_of
+        Largest leakage about the exclusive or of answers, and the attributes of those answers.
+    """
+
+    changes: tuple[Budget, ...]
+    one: Budget | None = None
+    two: Budget | None = None
+    xor: Budget | None = None
+    xor_of: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, made: "ShapedMechanism") -> "AnswerLeakage":
+        """Return the leakages of a mechanism about its answers, in nats, rounded up."""
+        others, xor = len(made.sources) - 1, made.worst_xor
+        return cls(
+            changes=tuple(made.answer_changes.values()),
+            one=made.given_answers(1) if others >= 1 else None,
+            two=made.given_answers(2) if others >= 2 else None,
+            xor=None if xor is None else xor.leakage,
+            xor_of=() if xor is None else tuple(name for name, _ in xor.answers),
+        )
+
+    @property
+    def answer(self) -> float:
+        """The largest change over all answers."""
+        return max(self.changes)
+
+    def __str__(self) -> str:
+        parts = [
+            ("one answer changed", self.answer),
+            ("to whoever knows one other answer", self.one),
+            ("two", self.two),
+            (f"about the xor of {', '.join(self.xor_of)}", self.xor),
+        ]
+        return ", ".join(
+            f"{what} {shortest_above(nats)}" for what, nats in parts if nats is not None
+        )
 
 
 class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="type", dict=True):
@@ -220,6 +291,17 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
         """Leakage of the form about the whole record: its epsilon."""
         return self.epsilon
 
+    @property
+    def epsilons(self) -> Floats:
+        """The largest change of the log-likelihood by each answer; else the whole epsilon."""
+        known = self.answer_leakage
+        return np.array(known.changes if known else [self.epsilon] * len(self.attributes))
+
+    @property
+    def mechanism_names(self) -> tuple[str, ...]:
+        """The name "shaped" for each answer."""
+        return ("shaped",) * len(self.attributes)
+
     def mechanisms(self, domain: Domain) -> dict[str, Mechanism]:
         """Return the one mechanism by the name "report"; raise unless it has one row per cell."""
         cells = math.prod(domain[name].size for name in self.attributes)
@@ -249,100 +331,31 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
             answer_leakage=answer_leakage,
         )
 
+    @classmethod
+    def of_shaped(cls, made: "ShapedMechanism") -> "MatrixChannel":
+        """Return the channel of a shaped mechanism, which it keeps as `shaped`."""
+        frequencies, leakage = made.nominal.tolist(), AnswerLeakage.of(made)
+        channel = cls.of(made.sources, made, frequencies=frequencies, answer_leakage=leakage)
+        msgspec.structs.force_setattr(channel, "shaped", made)
+        return channel
 
-class Form(Stored, frozen=True, kw_only=True):
-    """Questions for a share of the people, their channel, and the totals of its reports.
-
-    Parameters
-    ----------
-    share
-        The probability that a person is given this form: an integer out of 2^64, as digits.
-    channel
-        The channel from answers to reports.
-    guarantee
-        The guarantee of the totals.
-    totals, total_deltas
-        Total leakage in nats of the form's reports about every attribute of the domain, asked or
-        not, and its delta; empty deltas are zeros.
-    record
-        Leakage of the form about the whole record: the sum of its budgets, or the epsilon of its
-        matrix.
-    """
-
-    share: IntegerText
-    channel: ProductChannel | MatrixChannel
-    guarantee: str
-    totals: tuple[Unbounded, ...]
-    total_deltas: tuple[Budget, ...] = ()
-    record: Unbounded
-
-    def __post_init__(self) -> None:
-        if not self.chance:
-            raise InputError("the share of a form must be at least 1 out of 2^64, got 0")
-        if self.total_deltas and len(self.total_deltas) != len(self.totals):
-            raise InputError(
-                f"total_deltas must be one for each of {len(self.totals)} totals, "
-                f"got {len(self.total_deltas)}"
-            )
-
-    @property
-    def chance(self) -> int:
-        """The share as an integer out of 2^64."""
-        return parse_integer(self.share)
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The attributes asked for."""
-        return self.channel.attributes
-
-    @property
-    def is_product(self) -> bool:
-        """Whether each answer has a report of its own."""
-        return isinstance(self.channel, ProductChannel)
-
-    @property
-    def deltas(self) -> tuple[float, ...]:
-        """The delta of every total."""
-        return self.total_deltas or (0.0,) * len(self.totals)
-
-    def question(self, name: str) -> Question | None:
-        """Return the question of an attribute; None if it is not asked, or in a matrix."""
-        if not isinstance(self.channel, ProductChannel):
-            return None
-        return next((q for q in self.channel.questions if q.attribute == name), None)
+    @cached_property
+    def shaped(self) -> "ShapedMechanism":
+        """The shaped mechanism with its limits and variances; a file has its thresholds only."""
+        raise InputError("a matrix that was read from a file has no limits and variances")
 
 
-def cumulative(forms: Iterable[Form]) -> list[int]:
-    """Return the cumulative shares out of 2^64: a uniform 64-bit word below the first is form 1."""
-    return list(accumulate(form.chance for form in forms))
-
-
-def integer_shares(shares: Iterable[float]) -> list[int]:
-    """Return integers with sum 2^64 in proportion to these shares.
-
-    Rounded down; the remainder is added to the largest share.
+def sum_above(budgets: Sequence[float]) -> float:
+    """Return the sum of budgets, rounded up to the next double.
 
     Examples
     --------
-    >>> integer_shares([1.0, 3.0]) == [2**62, 3 * 2**62]
-    True
+    >>> sum_above([2.0, 1.5]), sum_above([0.1] * 3)
+    (3.5, 0.30000000000000004)
     """
-    given = _checks.numbers(shares, "shares")
-    if not all(math.isfinite(share) and share >= 0 for share in given) or not any(given):
-        raise InputError(
-            "shares must be numbers of at least 0, one of them above 0", parameter="shares"
-        )
-    exact = [Fraction(share) for share in given]
-    total = sum(exact)
-    rounded = [math.floor(share * CERTAIN / total) for share in exact]
-    rounded[exact.index(max(exact))] += CERTAIN - sum(rounded)
-    return rounded
-
-
-def sum_above(budgets: Iterable[float]) -> float:
-    """Return the sum of budgets, rounded up."""
     try:
-        return float_above(sum((Fraction(budget) for budget in budgets), Fraction(0)))
+        total = math.fsum(budgets)
+        return total if math.fsum([*budgets, -total]) <= 0 else math.nextafter(total, math.inf)
     except OverflowError:
         return math.inf
 

@@ -1,7 +1,7 @@
 """Confidence limits of the leakage of one ordered pair, from its counts, over all likely sets.
 
-For a likely set S let L_x(S) and U_x(S) be limits of P(source in S given x), each wrong with
-probability at most e^-c.  Where all of them hold, the leakage of S is between the maxima over
+For a likely set S let L_x(S) and U_x(S) be confidence limits of P(source in S given x), each wrong
+with probability at most e^-c.  Where all of them hold, the leakage of S is between the maxima over
 x != x' of
 
     ln (1 + lambda L_x(S)) / (1 + lambda U_x'(S))   and   ln (1 + lambda U_x(S)) / (1 + lambda
@@ -21,13 +21,13 @@ import numpy as np
 
 from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_down, round_up
 from seepage.leakage.deviations import (
-    Limits,
-    binomial_limit,
+    ConfidenceLimits,
+    binomial_confidence_limit,
     clopper_pearson,
-    kl_limits,
+    kl_interval,
 )
 from seepage.leakage.likely_sets import LikelySets, best_rows, sums_of_gains
-from seepage.leakage.linear_limits import upper_over_all_sets
+from seepage.leakage.linear_bounds import upper_over_all_sets
 from seepage.leakage.solver import best_sets
 
 MAX_VALUES = 12
@@ -60,12 +60,14 @@ def statements(sets: LikelySets, size: int) -> int:
 
 
 def is_enumerable(sets: LikelySets, size: int) -> bool:
-    """Return whether `set_limits` can enumerate every set of a family over `size` values."""
+    """Return whether `set_intervals` can enumerate every set of a family over `size` values."""
     return size <= MAX_VALUES if sets.kind == "all" else statements(sets, size) <= MAX_SETS
 
 
-def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) -> Limits:
-    """Return limits of the leakages of p ordered pairs, by enumeration of all sets.
+def set_intervals(
+    counts: Integers, sets: LikelySets, c: Floats, contrast: Floats
+) -> ConfidenceLimits:
+    """Return confidence limits of the leakages of p ordered pairs, by enumeration of all sets.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) 
     """
     size = counts.shape[2]
     if sets.kind == "subsets" and sets.size == size:
-        return Limits(np.zeros(len(counts)), np.zeros(len(counts)))
+        return ConfidenceLimits(np.zeros(len(counts)), np.zeros(len(counts)))
     masks, paired = sets.masks(size)
     if len(masks) * counts.shape[1] <= MAX_DIRECT:
         hits, totals = counts @ masks.T, counts.sum(2)
@@ -89,35 +91,35 @@ def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) 
         for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
     ]
     lower, upper = np.array(limits).T
-    return _rounded(Limits(lower, upper), contrast)
+    return _rounded(ConfidenceLimits(lower, upper), contrast)
 
 
-def _rounded(limits: Limits, contrast: Floats) -> Limits:
+def _rounded(limits: ConfidenceLimits, contrast: Floats) -> ConfidenceLimits:
     """Return limits rounded outwards by 16 operations, and clipped to [0, contrast]."""
     upper = np.minimum(round_up(limits.upper, 16) + 16 * UNIT, contrast)
     lower = np.clip(round_down(limits.lower, 16) - 16 * UNIT, 0.0, contrast)
-    return Limits(lower, np.where(contrast > 0, np.maximum(upper, 0.0), 0.0))
+    return ConfidenceLimits(lower, np.where(contrast > 0, np.maximum(upper, 0.0), 0.0))
 
 
 def _direct_limits(
     hits: Floats, totals: Integers, c: Floats, contrast: Floats, paired: bool
-) -> Limits:
+) -> ConfidenceLimits:
     """Return limits of p pairs from the limits of every set; hits of shape (p, m, sets)."""
     masses = clopper_pearson(hits, totals[:, :, None], c[:, None, None])
     return _over_sets(_with_complements(masses) if paired else masses, contrast[:, None])
 
 
-def _with_complements(masses: Limits) -> Limits:
+def _with_complements(masses: ConfidenceLimits) -> ConfidenceLimits:
     """Return the limits of sets, followed by those of their complements, along the last axis."""
     low, high = masses
-    return Limits(
+    return ConfidenceLimits(
         np.concatenate([low, 1.0 - high], axis=-1), np.concatenate([high, 1.0 - low], axis=-1)
     )
 
 
-def _over_sets(masses: Limits, contrast: Floats) -> Limits:
+def _over_sets(masses: ConfidenceLimits, contrast: Floats) -> ConfidenceLimits:
     """Return limits of leakages, shape (...), from limits of masses, shape (..., m, sets)."""
-    return Limits(
+    return ConfidenceLimits(
         best_rows(masses.lower, masses.upper, contrast).ratio.max(axis=-1),
         best_rows(masses.upper, masses.lower, contrast).ratio.max(axis=-1),
     )
@@ -145,12 +147,17 @@ def _ranked_limits(
         if not len(remaining):
             return lower, upper
         sets, remaining, step = remaining[:step], remaining[step:], 4 * step
-        masses = Limits(low[:, sets], high[:, sets])
+        masses = ConfidenceLimits(low[:, sets], high[:, sets])
         upper = max(upper, _binomial_upper_limit(hits[:, sets], totals, c, contrast, masses, upper))
 
 
 def _binomial_upper_limit(
-    hits: Floats, totals: Integers, c: float, contrast: float, simple: Limits, threshold: float
+    hits: Floats,
+    totals: Integers,
+    c: float,
+    contrast: float,
+    simple: ConfidenceLimits,
+    threshold: float,
 ) -> float:
     """Return the largest upper limit of some sets, exact where it is above `threshold`.
 
@@ -161,12 +168,12 @@ def _binomial_upper_limit(
     below = log_ratio(high.max(axis=0) - low, low, contrast) > threshold
     for limits, loose, is_upper in ((high, above, True), (low, below, False)):
         rows, sets = np.nonzero(loose)
-        limits[rows, sets] = binomial_limit(hits[rows, sets], totals[rows], c, is_upper)
+        limits[rows, sets] = binomial_confidence_limit(hits[rows, sets], totals[rows], c, is_upper)
     return float(best_rows(high, low, contrast).ratio.max())
 
 
 def _ranked_lower_limit(
-    hits: Floats, totals: Integers, c: float, contrast: float, simple: Limits
+    hits: Floats, totals: Integers, c: float, contrast: float, simple: ConfidenceLimits
 ) -> float:
     """Return the largest lower limit over the sets and rows that rank first by simple limits.
 
@@ -176,8 +183,8 @@ def _ranked_lower_limit(
     sets = _largest(log_ratio(simple.lower.max(axis=0) - smallest, smallest, contrast), BATCH)
     x = np.argpartition(-simple.lower[:, sets], 1, axis=0)[:2]
     y = np.argpartition(simple.upper[:, sets], 1, axis=0)[:2]
-    high = binomial_limit(hits[x, sets], totals[x], c, above=False).max(axis=0)
-    low = binomial_limit(hits[y, sets], totals[y], c, above=True).min(axis=0)
+    high = binomial_confidence_limit(hits[x, sets], totals[x], c, above=False).max(axis=0)
+    low = binomial_confidence_limit(hits[y, sets], totals[y], c, above=True).min(axis=0)
     return float(log_ratio(high - low, low, contrast).max())
 
 
@@ -188,7 +195,7 @@ def _largest(values: Floats, count: int) -> Integers:
     )
 
 
-def _simple_limits(hits: Floats, totals: Integers, c: float) -> Limits:
+def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits:
     """Return limits that contain those of `kl_lower` and `kl_upper`, by elementary inequalities.
 
     kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least
@@ -202,7 +209,7 @@ def _simple_limits(hits: Floats, totals: Integers, c: float) -> Limits:
     empty = totals[:, 0] == 0
     lower, upper = np.maximum(1.0 - complement, 0.0), np.minimum(upper, 1.0)
     lower[empty], upper[empty] = 0.0, 1.0
-    return Limits(lower, upper)
+    return ConfidenceLimits(lower, upper)
 
 
 def _simple_upper(a: Floats, r: Floats, root: Floats) -> Floats:
@@ -216,8 +223,8 @@ def _simple_upper(a: Floats, r: Floats, root: Floats) -> Floats:
     return np.minimum(wilson + (wilson > 0.5), a + np.sqrt(2 * r * (s * (1.0 - s))))
 
 
-def column_limits(tables: Sequence[Integers], columns: Floats, c: Floats) -> Limits:
-    """Return limits of the leakages about all targets through a transition matrix, by kl limits.
+def column_intervals(tables: Sequence[Integers], columns: Floats, c: Floats) -> ConfidenceLimits:
+    """Return kl limits of the leakages about all targets through a transition matrix.
 
     The likelihood of a report under x is the mean of its column over the people with x, between
     the smallest and the largest entry of the column.
@@ -231,16 +238,16 @@ def column_limits(tables: Sequence[Integers], columns: Floats, c: Floats) -> Lim
     for index, (table, level) in enumerate(zip(tables, c.tolist(), strict=True)):
         totals = table.sum(axis=1)[:, None]
         means = np.clip(table @ scaled / np.maximum(totals, 1), 0.0, 1.0)
-        lower[index], upper[index] = _over_sets(kl_limits(means, totals, level), contrast)
+        lower[index], upper[index] = _over_sets(kl_interval(means, totals, level), contrast)
     cap = float(contrast.max())
-    return Limits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))
+    return ConfidenceLimits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))
 
 
 # All sets of a large alphabet --------------------------------------------------------------------
 
 
-def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limits:
-    """Return limits of the leakages about all targets from a source with too many sets to list.
+def line_intervals(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> ConfidenceLimits:
+    """Return confidence limits of all targets from a source with too many sets to list.
 
     Parameters
     ----------
@@ -269,7 +276,7 @@ def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limi
         shares = [tables[k] / people[k][:, None] for k in complete]
         radii = [c[k] / people[k] for k in complete]
         upper[complete] = upper_over_all_sets(shares, radii, contrast)
-    return _rounded(Limits(lower, upper), np.full(len(tables), contrast))
+    return _rounded(ConfidenceLimits(lower, upper), np.full(len(tables), contrast))
 
 
 def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Floats:
@@ -297,7 +304,7 @@ def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySe
         table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in pairs])
         chosen = best_sets(rows[x] - ratio * rows[y], width)
         above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
-        high = binomial_limit(above, people[x], level[x], above=False)
-        low = binomial_limit(below, people[y], level[y], above=True)
+        high = binomial_confidence_limit(above, people[x], level[x], above=False)
+        low = binomial_confidence_limit(below, people[y], level[y], above=True)
         np.maximum.at(best, table, log_ratio(high - low, low, contrast))
     return best

@@ -1,7 +1,7 @@
-"""`LeakageLimits`: simultaneous confidence limits of all leakages for the sampled population.
+"""`LeakageIntervals`: simultaneous confidence limits of all leakages for the sampled population.
 
 The leakages of a table are those of its empirical distribution.  Here every leakage has a lower
-and an upper limit, which hold simultaneously with a stated confidence for the population from which
+and an upper confidence limit, which hold simultaneously for the population from which
 the records were sampled: independently, or at random without replacement, one record per person.
 
 The error probability beta is split by a union bound that does not depend on the data: evenly over
@@ -25,11 +25,11 @@ from seepage.errors import InputError
 from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import by_kind
-from seepage.leakage.set_limits import (
-    column_limits,
+from seepage.leakage.set_intervals import (
+    column_intervals,
     is_enumerable,
-    line_limits,
-    set_limits,
+    line_intervals,
+    set_intervals,
     statements,
 )
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TooFew:
-    """Target values with too few records for informative limits.
+    """Target values with too few records for informative intervals.
 
     Parameters
     ----------
@@ -72,21 +72,21 @@ class TooFew:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LeakageLimits(Result):
+class LeakageIntervals(Result):
     """Lower and upper confidence limits of every leakage of a matrix, for the population.
 
-    All limits hold simultaneously with the stated confidence.  In long form one row per ordered
-    pair: `target`, `source`, `lower`, `leakage`, `upper`, the source's `epsilon` and `mechanism`,
-    `view`.
+    All intervals hold simultaneously with the stated confidence.  In long form one row per
+    ordered pair: `target`, `source`, `lower`, `leakage`, `upper`, the source's `epsilon` and
+    `mechanism`, `view`.
 
     Parameters
     ----------
     matrix
         The leakages of the table.
     confidence
-        The joint confidence level of all limits.
+        The joint confidence level of all intervals.
     lower, upper
-        The limits in nats, rows targets and columns sources; the diagonal is 0.
+        The confidence limits in nats, rows targets and columns sources; the diagonal is 0.
     too_few
         The values with too few records, one entry per target that has such values.
 
@@ -95,7 +95,7 @@ class LeakageLimits(Result):
     >>> import seepage as sp
     >>> found = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
     >>> found
-    LeakageLimits(15 x 15, 48,842 records, confidence 0.95, rows targets, columns sources)
+    LeakageIntervals(15 x 15, 48,842 records, confidence 0.95, rows targets, columns sources)
     >>> leak = found["sex", "relationship"]
     >>> round(leak.lower, 2), round(leak.leakage, 2), round(leak.upper, 2)
     (0.7, 0.71, 0.72)
@@ -118,15 +118,15 @@ class LeakageLimits(Result):
         return _table(self.matrix).values
 
     def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leak:
-        return self._leak(*target_and_source(self.domain, pair, "limits"))
+        return self._leak(*target_and_source(self.domain, pair, "intervals"))
 
     def strongest(self, count: int = 10) -> list[Leak]:
-        """Return the leaks with the largest lower limits, largest first."""
+        """Return the leaks with the largest lower confidence limits, largest first."""
         _checks.integer(count, "count", 0)
         return [self._leak(*pair) for pair in ranked_pairs(self.lower, self.values)[:count]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the limits as JSON-ready values; rows are targets, columns sources."""
+        """Return the intervals as JSON-ready values; rows are targets, columns sources."""
         limits: dict[str, Any] = json_ready(
             {
                 "confidence": self.confidence,
@@ -144,9 +144,8 @@ class LeakageLimits(Result):
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}, {self.matrix.pairs.records:,} records"
-        return (
-            f"LeakageLimits({shape}, confidence {self.confidence:g}, rows targets, columns sources)"
-        )
+        axes = "rows targets, columns sources"
+        return f"LeakageIntervals({shape}, confidence {self.confidence:g}, {axes})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         off = ~np.eye(len(self.domain), dtype=np.bool_)
@@ -164,27 +163,27 @@ def ranked_pairs(values: Floats, ties: Floats) -> list[tuple[int, int]]:
     return list(zip(*(index.tolist() for index in np.divmod(order, len(values))), strict=True))
 
 
-def population_limits(matrix: "LeakageMatrix", confidence: float) -> LeakageLimits:
-    """Return the simultaneous limits of all entries, see `LeakageMatrix.interval`."""
+def population_intervals(matrix: "LeakageMatrix", confidence: float) -> LeakageIntervals:
+    """Return the simultaneous intervals of all entries, see `LeakageMatrix.interval`."""
     if matrix.radius:
-        raise InputError(f"limits need a matrix with radius 0, got radius {matrix.radius:g}")
-    limits = _PairLimits(matrix, 1.0 - confidence)
+        raise InputError(f"intervals need a matrix with radius 0, got radius {matrix.radius:g}")
+    limits = _PairIntervals(matrix, 1.0 - confidence)
     limits.compute()
     for values in (limits.lower, limits.upper):
         values.flags.writeable = False
-    return LeakageLimits(matrix, confidence, limits.lower, limits.upper, tuple(limits.too_few()))
+    return LeakageIntervals(matrix, confidence, limits.lower, limits.upper, tuple(limits.too_few()))
 
 
 def _table(matrix: "LeakageMatrix") -> "LeakageMatrix":
-    """Return the matrix without smoothing: limits rest on records, not on pseudo-counts."""
+    """Return the matrix without smoothing: intervals rest on records, not on pseudo-counts."""
     if not any(matrix.smoothing.values()):
         return matrix
     smoothing = dict.fromkeys(matrix.smoothing, 0.0)
     return type(matrix)(matrix.pairs, matrix.releases, matrix.view, smoothing)
 
 
-class _PairLimits:
-    """Limits of all ordered pairs: `lower` and `upper`, rows targets and columns sources.
+class _PairIntervals:
+    """Confidence limits of all ordered pairs: `lower` and `upper`, rows targets, columns sources.
 
     `c` holds the exponent of each pair: each of its statements is wrong with probability at most
     e^-c.  `columns` holds, for sources whose report is not two-level, the transition matrix (source
@@ -226,7 +225,7 @@ class _PairLimits:
         return statements(self.sets[source], self.sizes[source])
 
     def compute(self) -> None:
-        """Compute the limits: of sources with enumerable sets in stacks, of others one by one."""
+        """Compute the intervals, of sources with enumerable sets in stacks, of others singly."""
         enumerated = [
             sets if self.columns.get(source) is None and is_enumerable(sets, size) else None
             for source, (sets, size) in enumerate(zip(self.sets, self.sizes, strict=True))
@@ -238,7 +237,7 @@ class _PairLimits:
             for targets, sources, counts in both:
                 for sets, chosen, contrast in by_kind(enumerated, sources):
                     indices = targets[chosen], sources[chosen]
-                    limits = set_limits(counts[chosen], sets, self.c[indices], contrast)
+                    limits = set_intervals(counts[chosen], sets, self.c[indices], contrast)
                     self.lower[indices], self.upper[indices] = limits
         for source, size in enumerate(self.sizes):
             if size > 1 and enumerated[source] is None:
@@ -248,14 +247,14 @@ class _PairLimits:
                 self.lower[:, source] = 0.0
 
     def _compute_source(self, source: int) -> None:
-        """Compute the limits of all targets for a source with too many sets to enumerate."""
+        """Compute the intervals of all targets for a source with too many sets to enumerate."""
         targets = [k for k, size in enumerate(self.sizes) if size > 1 and k != source]
         tables = [self.matrix.pairs.table(target, source) for target in targets]
         columns, c = self.columns.get(source), self.c[targets, source]
         if columns is None:
-            limits = line_limits(tables, self.sets[source], c)
+            limits = line_intervals(tables, self.sets[source], c)
         else:
-            limits = column_limits(tables, columns, c)
+            limits = column_intervals(tables, columns, c)
         self.lower[targets, source], self.upper[targets, source] = limits
 
     def too_few(self) -> Iterator[TooFew]:

@@ -13,8 +13,8 @@ import strategies
 from seepage.errors import InputError
 from seepage.leakage.deviations import clopper_pearson, kl_lower, kl_upper
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.linear_limits import upper_over_all_sets
-from seepage.leakage.set_limits import set_limits, statements
+from seepage.leakage.linear_bounds import upper_over_all_sets
+from seepage.leakage.set_intervals import set_intervals, statements
 
 CATEGORICAL = ["workclass", "education", "marital-status", "occupation", "relationship"]
 CATEGORICAL += ["race", "sex", "income"]
@@ -52,7 +52,7 @@ def test_limits_equal_the_enumeration_of_all_sets(counts, epsilon):
     if counts.shape[1] < 2:
         return
     for kind in ("singletons", "all"):
-        found = set_limits(
+        found = set_intervals(
             counts[None], LikelySets(kind, epsilon), np.array([9.0]), np.array([epsilon])
         )
         low, high = oracle(counts, kind, 9.0, epsilon, clopper_pearson)
@@ -65,7 +65,9 @@ def test_ranked_sets_give_the_limits_of_all_sets():
     rng = np.random.default_rng(3)
     for _ in range(4):
         counts = rng.multinomial(400, rng.dirichlet([0.5] * 9), size=3)
-        found = set_limits(counts[None], LikelySets("all", 1.5), np.array([12.0]), np.array([1.5]))
+        found = set_intervals(
+            counts[None], LikelySets("all", 1.5), np.array([12.0]), np.array([1.5])
+        )
         low, high = oracle(counts, "all", 12.0, 1.5, clopper_pearson)
         assert found.upper[0] == pytest.approx(min(high, 1.5), abs=1e-9)
         assert low - 0.05 <= found.lower[0] <= low + 1e-9
@@ -76,7 +78,7 @@ def test_large_tables_give_the_limits_of_all_sets():
     rng = np.random.default_rng(4)
     for records in (100, 5000):
         counts = rng.multinomial(records, rng.dirichlet([1.0] * 9), size=20)
-        found = set_limits(
+        found = set_intervals(
             counts[None], LikelySets("singletons", 1.0), np.array([14.0]), np.array([1.0])
         )
         low, high = oracle(counts, "singletons", 14.0, 1.0, clopper_pearson)

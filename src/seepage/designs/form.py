@@ -1,0 +1,195 @@
+"""Forms: the attributes that a person is asked for, their channel, and the totals of its reports.
+
+Everyone is given one form, drawn independently of the record, so the form itself leaks nothing
+about it.  The search fits forms, the design reports them, and the plan stores them.
+"""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Floats
+from seepage._results import json_ready
+from seepage.designs.report_channels import (
+    AnswerLeakage,
+    Budget,
+    IntegerText,
+    MatrixChannel,
+    ProductChannel,
+    Question,
+    Stored,
+    Unbounded,
+    parse_integer,
+)
+from seepage.errors import InputError
+from seepage.mechanisms.exact_probabilities import CERTAIN
+
+
+class Form(Stored, frozen=True, kw_only=True):
+    """Questions for a share of the people, their channel, and the totals of its reports.
+
+    Parameters
+    ----------
+    channel
+        The channel from answers to reports.
+    guarantee
+        The guarantee of the totals.
+    totals, total_deltas
+        Total leakage in nats of the form's reports about every attribute of the domain, asked or
+        not, and its delta; empty deltas are zeros.
+    digits
+        The probability that a person is given this form: an integer out of 2^64, as digits.  It is
+        0 until a design or a plan assigns shares (`with_shares`); `share` in the plan's file.
+
+    Examples
+    --------
+    >>> form = Form.of(ProductChannel.of(["sex"], ["grr"], [1.0]), "worst", [1.0, 1.0])
+    >>> form.attributes, form.epsilons.tolist(), form.record, form.share
+    (('sex',), [1.0], 1.0, 0.0)
+    """
+
+    channel: ProductChannel | MatrixChannel
+    guarantee: str
+    totals: tuple[Unbounded, ...]
+    total_deltas: tuple[Budget, ...] = ()
+    digits: IntegerText = msgspec.field(default="0", name="share")
+
+    def __post_init__(self) -> None:
+        if self.total_deltas and len(self.total_deltas) != len(self.totals):
+            raise InputError(
+                f"total_deltas must be one for each of {len(self.totals)} totals, "
+                f"got {len(self.total_deltas)}"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        channel: ProductChannel | MatrixChannel,
+        guarantee: str,
+        totals: Iterable[float],
+        deltas: Iterable[float] = (),
+    ) -> "Form":
+        """Return a form with these totals, which may be infinite, and without a share."""
+        total_deltas = tuple(map(float, deltas))
+        return cls(
+            channel=channel,
+            guarantee=guarantee,
+            totals=tuple(json_ready([_total(total) for total in totals])),
+            total_deltas=total_deltas if any(total_deltas) else (),
+        )
+
+    @property
+    def chance(self) -> int:
+        """The share as an integer out of 2^64."""
+        return parse_integer(self.digits)
+
+    @property
+    def share(self) -> float:
+        """The share of people who are given the form."""
+        return self.chance / CERTAIN
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes asked for."""
+        return self.channel.attributes
+
+    @property
+    def is_product(self) -> bool:
+        """Whether each answer has a report of its own."""
+        return isinstance(self.channel, ProductChannel)
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """The name of the mechanism of each answer; "shaped" for one report for all answers."""
+        return self.channel.mechanism_names
+
+    @property
+    def epsilons(self) -> Floats:
+        """The budget of each answer; of a shaped report its changes, see `AnswerLeakage`."""
+        return self.channel.epsilons
+
+    @property
+    def max_budget(self) -> float:
+        """The largest budget of the form, which is the equal one where budgets are equal."""
+        return float(self.epsilons.max())
+
+    @property
+    def record(self) -> float:
+        """Upper bound of the leakage of the form about the whole record, in nats.
+
+        The sum of its budgets, or the epsilon of its matrix.
+        """
+        return self.channel.record
+
+    @property
+    def total_values(self) -> Floats:
+        """The totals as numbers."""
+        return np.array(self.totals, dtype=np.float64)
+
+    @property
+    def deltas(self) -> tuple[float, ...]:
+        """The delta of every total."""
+        return self.total_deltas or (0.0,) * len(self.totals)
+
+    @property
+    def answer_leakage(self) -> AnswerLeakage | None:
+        """Leakage of a shaped report about its answers; None for other forms."""
+        return self.channel.answer_leakage if isinstance(self.channel, MatrixChannel) else None
+
+    def question(self, name: str) -> Question | None:
+        """Return the question of an attribute; None if it is not asked, or in a matrix."""
+        if not isinstance(self.channel, ProductChannel):
+            return None
+        return next((q for q in self.channel.questions if q.attribute == name), None)
+
+
+def with_shares(forms: Iterable[Form], shares: Iterable[float]) -> tuple[Form, ...]:
+    """Return forms with shares in proportion to these, out of 2^64.
+
+    A form whose share rounds to 0 is dropped.
+    """
+    return tuple(
+        msgspec.structs.replace(form, digits=str(chance))
+        for form, chance in zip(forms, integer_shares(shares), strict=True)
+        if chance
+    )
+
+
+def _total(value: Any) -> float:
+    number = _checks.real(value, "total")
+    if not number >= 0:
+        raise InputError(f"a total must be at least 0, got {value!r}")
+    return number
+
+
+def cumulative(forms: Iterable[Form]) -> list[int]:
+    """Return the cumulative shares out of 2^64: a uniform 64-bit word below the first is form 1."""
+    return list(accumulate(form.chance for form in forms))
+
+
+def integer_shares(shares: Iterable[float]) -> list[int]:
+    """Return integers with sum 2^64 in proportion to these shares.
+
+    Rounded down; the remainder is added to the largest share.
+
+    Examples
+    --------
+    >>> integer_shares([1.0, 3.0]) == [2**62, 3 * 2**62]
+    True
+    """
+    given = _checks.numbers(shares, "shares")
+    if not all(math.isfinite(share) and share >= 0 for share in given) or not any(given):
+        raise InputError(
+            "shares must be numbers of at least 0, one of them above 0", parameter="shares"
+        )
+    exact = [Fraction(share) for share in given]
+    total = sum(exact)
+    rounded = [math.floor(share * CERTAIN / total) for share in exact]
+    rounded[exact.index(max(exact))] += CERTAIN - sum(rounded)
+    return rounded
