@@ -4,8 +4,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.dev-ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+COVERED := leakage totals designs plan
 COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 \
-  --no-header --no-annotate --no-emit-index-url --quiet
+  --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
 
 .DEFAULT_GOAL := help
 
@@ -31,9 +32,10 @@ demo: $(READY) ## Analyse the bundled Adult data at epsilon 1, and write the pag
 	$(BIN)/seepage analyse adult --epsilon 1 --report adult.html
 
 .PHONY: lint
-lint: $(DEV_READY) ## Ruff and mypy --strict
+lint: $(DEV_READY) ## Ruff, codespell and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 
 .PHONY: browser
@@ -62,6 +64,14 @@ test: lint docs browser java node ## Lint, types, the documentation and the defa
 test-slow: $(DEV_READY) browser java node ## The long tests
 	$(BIN)/pytest -m slow
 
+.PHONY: coverage
+coverage: $(DEV_READY) ## Print the lines of leakage, totals, designs and plan that their tests do not run
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q -n 2 --dist worksteal -m "not slow" \
+	  $(addprefix tests/,$(COVERED) collection) $(addprefix src/seepage/,$(COVERED))
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
 .PHONY: fuzz
 fuzz: $(DEV_READY) ## Attack with generated tables, designs, damaged files, junk arguments and odd options, for minutes
 	$(BIN)/python scripts/fuzz.py
@@ -71,7 +81,7 @@ bench: $(DEV_READY) ## Measure every number that docs/speed.md quotes; peers nee
 	$(BIN)/python -m benchmarks
 
 .PHONY: journeys
-journeys: $(READY) ## Print the size of the package and the files that two journeys run through
+journeys: $(READY) ## Print the size of the package and the files that four journeys run through
 	$(BIN)/python scripts/journeys.py --files
 
 .PHONY: wheel

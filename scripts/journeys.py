@@ -1,6 +1,6 @@
-"""How far a reader walks: the size of the package, and the files that two journeys run through.
+"""How far a reader walks: the size of the package, and the files that four journeys run through.
 
-A journey is one thing that a user does, from the command line or from Python.  A file counts if a
+A journey is one thing that a user does, from Python or from the command line.  A file counts if a
 function of it is called on the way; importing it does not count, so each journey is walked once
 before it is traced.
 """
@@ -24,6 +24,18 @@ def size() -> tuple[int, int]:
     """Return the number of modules and of lines of code: no blank, comment or docstring lines."""
     files = sorted(PACKAGE.rglob("*.py"))
     return len(files), sum(len(code_lines(file.read_text(encoding="utf-8"))) for file in files)
+
+
+def javascript() -> tuple[int, int]:
+    """Return the lines of JavaScript of the client with its questionnaire, and of other pages."""
+    client = PACKAGE / "collection" / "client"
+    counted = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in _scripts()}
+    inside = sum(lines for file, lines in counted.items() if file.is_relative_to(client))
+    return inside, sum(counted.values()) - inside
+
+
+def _scripts() -> list[Path]:
+    return [file for file in PACKAGE.rglob("*") if file.suffix in (".js", ".mjs")]
 
 
 def code_lines(text: str) -> list[str]:
@@ -62,26 +74,33 @@ def walked(journey: Callable[[], Any]) -> list[str]:
     return sorted(found)
 
 
-def table_to_analysis(folder: Path) -> Callable[[], Any]:
+def analyse_csv(folder: Path) -> Callable[[], Any]:
+    """Return the journey from a CSV file to its analysis."""
+    file = _survey(folder)
+    return lambda: seepage.analyse(file, 1.0)
+
+
+def design_frame(folder: Path) -> Callable[[], Any]:
+    """Return the journey from a frame to the plan of a designed collection."""
+    from pyarrow import csv
+
+    frame = csv.read_csv(_survey(folder)).select(QUESTIONS)
+    return lambda: seepage.design(frame, 2.0)
+
+
+def perturb_and_estimate(folder: Path) -> Callable[[], Any]:
+    """Return the journey from a plan and a table to reports and estimated frequencies."""
+    file = _survey(folder)
+    plan = seepage.calibrate(file, 2.0, mechanism="grr", columns=QUESTIONS)
+    return lambda: plan.estimate(plan.perturb(file))
+
+
+def command_analyse(folder: Path) -> Callable[[], Any]:
     """Return the journey of `seepage analyse` on a CSV file."""
     from seepage.cli import main
 
     file = _survey(folder)
     return lambda: main(["analyse", str(file), "--epsilon", "1", "-o", str(folder / "found.txt")])
-
-
-def table_to_estimates(folder: Path) -> Callable[[], Any]:
-    """Return the journey from a table over a plan and its reports to estimated frequencies."""
-    file = _survey(folder)
-
-    def journey() -> None:
-        plan = seepage.calibrate(str(file), 2.0, mechanism="grr", columns=["coffee", "sleep"])
-        plan.save(folder / "plan.json")
-        plan = seepage.Plan.load(folder / "plan.json")
-        reports = plan.perturb(str(file))
-        plan.estimate(reports)
-
-    return journey
 
 
 def _survey(folder: Path) -> Path:
@@ -92,7 +111,14 @@ def _survey(folder: Path) -> Path:
     return file
 
 
-JOURNEYS = {"CSV to analysis": table_to_analysis, "table to estimates": table_to_estimates}
+QUESTIONS = ["coffee", "sleep"]
+
+JOURNEYS = {
+    "sp.analyse(csv)": analyse_csv,
+    "sp.design(frame)": design_frame,
+    "plan.perturb and plan.estimate": perturb_and_estimate,
+    "seepage analyse": command_analyse,
+}
 
 
 def main() -> None:
@@ -101,7 +127,9 @@ def main() -> None:
     parser.add_argument("--files", action="store_true", help="list the files of each journey")
     arguments = parser.parse_args()
     modules, lines = size()
+    client, pages = javascript()
     print(f"src: {modules} modules, {lines:,} lines of code")
+    print(f"JavaScript: {client:,} lines of client and questionnaire, {pages:,} of the report page")
     for name, start in JOURNEYS.items():
         with tempfile.TemporaryDirectory() as folder:
             files = walked(start(Path(folder)))
