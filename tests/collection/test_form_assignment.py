@@ -375,6 +375,14 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     both = ("--identifier", "id", "--form-column", "asked", "--key-file", tmp_path / "key")
     rejected = run(*call, *both, "-o", tmp_path / "three.parquet")
     assert "--form-column and --identifier exclude each other" in rejected.stderr
+    clash = ("--identifier", "id", "--key-file", tmp_path / "key", "-o", tmp_path / "key")
+    rejected = run(*call, *clash, "--force")
+    assert "--key-file and --output must be two files" in rejected.stderr
+    assert checked_key(tmp_path / "key")
+    fails = ("--identifier", "id", "--key-file", tmp_path / "new", "-o", tmp_path / "four")
+    rejected = run(*call, *fails, "--other", "nothing")
+    assert rejected.returncode == 2
+    assert not (tmp_path / "new").exists()
     (tmp_path / "junk").write_text("no key")
     asked = ("--identifier", "id", "--key-file", tmp_path / "junk")
     rejected = run(*call, *asked, "-o", tmp_path / "three.parquet")

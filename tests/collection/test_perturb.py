@@ -162,6 +162,16 @@ def test_a_killed_run_leaves_no_output(tmp_path, kind, number, leftovers):
     assert all(p.name.startswith(".reports.parquet.") for p in left)
 
 
+def test_the_key_is_not_overwritten(tmp_path):
+    path = tmp_path / "key"
+    content = "00" * 32
+    path.write_text(content)
+    data = people(3).append_column("id", pa.array(["a", "b", "c"]))
+    with pytest.raises(InputError, match="the output must not be the key"):
+        perturb_file(PLAN, data, path, identifier="id", key=path)
+    assert path.read_text() == content
+
+
 def test_the_records_are_not_overwritten(tmp_path):
     path, links = tmp_path / "people.parquet", tmp_path / "links"
     pq.write_table(people(10), path)

@@ -398,6 +398,27 @@ def test_bad_options_of_the_command_are_one_line(tmp_path, options, message):
     assert not (tmp_path / "s.html").exists()
 
 
+@pytest.mark.parametrize(
+    "name", ["seepage.js", "seepage.d.ts", "package.json", "plan.json", "vectors.json"]
+)
+def test_files_that_are_not_of_a_client_are_kept(tmp_path, name):
+    """Nothing is written then, neither the folder's other files nor the questionnaire."""
+    plan = plan_for(counts(), 1.0)
+    plan.save(tmp_path / "plan-file.json")
+    folder, page = tmp_path / "out", tmp_path / "s.html"
+    folder.mkdir()
+    (folder / name).write_text("/** mine */")
+    done = run("client", tmp_path / "plan-file.json", "-o", folder, "--questionnaire", page)
+    assert done.returncode == 2
+    assert "exists and is no file of a client" in done.stderr
+    assert [file.name for file in folder.iterdir()] == [name]
+    assert (folder / name).read_text() == "/** mine */"
+    assert not page.exists()
+    (folder / name).unlink()
+    write_client(plan, folder, vectors=1)
+    write_client(plan_for(counts(), 2.0), folder, vectors=2)  # its own files are replaced
+
+
 def test_a_mechanism_that_no_client_can_draw_is_rejected(tmp_path):
     plan = plan_for(counts(), 1.0, "olh")
     for write in (lambda: write_client(plan, tmp_path), lambda: questionnaire_page(plan)):

@@ -1,11 +1,13 @@
 """`seepage perturb`, `estimate` and `client`: from records to reports to frequencies."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from seepage._files import write_text
 from seepage.cli.options import (
     SEED,
     click_options,
@@ -89,8 +91,8 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     from seepage.plan import Plan
 
     plan = Plan.load(plan_path)
-    identifier = options["identifier"]
-    with progress_bar("perturbing") as progress:
+    identifier, path = options["identifier"], options["key"]
+    with _key_for(identifier, path, output) as key, progress_bar("perturbing") as progress:
         count = perturb_file(
             plan,
             data,
@@ -99,7 +101,7 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
             other=_catch_alls(options["other"], plan.collected),
             form=options["form"],
             identifier=identifier,
-            key=_key_for(identifier, options["key"]),
+            key=key,
             progress=progress,
             **given(TableOptions),
         )
@@ -115,22 +117,30 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
         click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
 
 
-def _key_for(identifier: str | None, path: str | None) -> str | bytes | None:
-    """Return the path of the key file, or a new key, written there if it does not exist."""
+@contextmanager
+def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[Any]:
+    """Yield the path of the key file, or a new key; its file stays only if the block succeeds."""
     if identifier is not None and path is None:
         raise InputError(
-            "--identifier needs --key-file, the file of the secret key that derives forms; it is "
+            "--identifier needs --key-file, the file of the secret key that derives reports; it is "
             "written if it does not exist"
         )
     if path is not None and identifier is None:
         raise InputError("--key-file needs --identifier, the column of stable identifiers")
+    if path is not None and Path(path).resolve() == Path(output).resolve():
+        raise InputError(f"--key-file and --output must be two files, got {path!r} for both")
     if path is None or Path(path).exists():
-        return path
+        yield path
+        return
     from seepage.collection.form_assignment import new_key
 
     key = new_key(path)
+    try:
+        yield key
+    except BaseException:
+        Path(path).unlink(missing_ok=True)
+        raise
     click.echo(f"a new key was written to {path}: keep it secret, and for the next time", err=True)
-    return key
 
 
 def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | None:
@@ -283,6 +293,7 @@ def client(
       seepage client plan.json --questionnaire survey.html --labels codebook.csv
       seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
+    from seepage.collection.client_files import questionnaire_page, read_labels
     from seepage.plan import Plan
 
     if folder is None and questionnaire is None:
@@ -291,8 +302,11 @@ def client(
         raise InputError("--labels and --endpoint are for the page of --questionnaire")
     plan = Plan.load(plan_path)
     if questionnaire is not None:
-        plan.write_questionnaire(questionnaire, labels=labels, endpoint=endpoint, title=title)
-        click.echo(f"wrote {questionnaire}: open it in a browser")
+        texts = [] if labels is None else read_labels(labels, plan.domain)
+        page = questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title)
     if folder is not None:
         written = plan.write_client(folder, vectors=vectors)
         click.echo(f"wrote {', '.join(file.name for file in written)} -> {folder}")
+    if questionnaire is not None:
+        write_text(questionnaire, page)
+        click.echo(f"wrote {questionnaire}: open it in a browser")

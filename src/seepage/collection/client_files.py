@@ -6,7 +6,7 @@ The questionnaire is one self-contained page that asks the questions, perturbs a
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,9 @@ BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
 """The value of a bounded bin: two edges and the closing bracket."""
 
 MAX_VECTORS = 1_000_000
+
+SAME_START = 24
+"""The files of a client begin with the same bytes in every version and for every plan."""
 
 PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main": "seepage.js"}\n'
 
@@ -337,12 +340,16 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
         "package.json": PACKAGE,
         "plan.json": msgspec.json.encode(client_plan(plan)) + b"\n",
         "vectors.json": msgspec.json.encode(
-            {"plan": plan.collection, **client_vectors(wire, vectors)}
+            {
+                "format": "seepage client vectors",
+                "plan": plan.collection,
+                **client_vectors(wire, vectors),
+            }
         )
         + b"\n",
     }
     try:
-        _check_replaceable(target)
+        _check_replaceable(target, contents)
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {str(target)!r}: {error.strerror}") from None
@@ -352,9 +359,9 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
     return [target / name for name in contents]
 
 
-def _check_replaceable(folder: Path) -> None:
+def _check_replaceable(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Raise an InputError if a file exists that this module did not write, such as the plan."""
-    for name, start in (("package.json", PACKAGE), ("plan.json", b'{"format":"seepage client')):
-        file = folder / name
+    for name, content in contents.items():
+        file, start = folder / name, content[:SAME_START]
         if file.exists() and not (file.is_file() and file.read_bytes().startswith(start)):
             raise InputError(f"{str(file)!r} exists and is no file of a client; use a new folder")

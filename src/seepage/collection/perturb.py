@@ -85,7 +85,7 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
     ...     perturb_file(plan, people, f"{folder}/reports.parquet", other="no")
     100
     """
-    _check_output_differs(data, output)
+    _check_output_differs(data, options.get("key"), output)
     schema = reports_schema(plan)
     with whole_file(output) as file:
         return _write(_reports(plan, data, **options), schema, file, _dictionary_columns(plan))
@@ -194,9 +194,13 @@ def _dictionary_columns(plan: Plan) -> list[str]:
     return columns if plan.is_single else [FORM, *columns]
 
 
-def _check_output_differs(data: Any, output: str | os.PathLike[str]) -> None:
-    """Raise an InputError if the output is one of the files of the records."""
-    if not isinstance(data, (str, os.PathLike, list, tuple)) or not Path(output).exists():
+def _check_output_differs(data: Any, key: Any, output: str | os.PathLike[str]) -> None:
+    """Raise an InputError if the output is one of the files of the records, or that of the key."""
+    if not Path(output).exists():
+        return
+    if isinstance(key, (str, os.PathLike)) and Path(key).exists() and Path(key).samefile(output):
+        raise InputError(f"the output must not be the key, got {os.fspath(output)!r} for both")
+    if not isinstance(data, (str, os.PathLike, list, tuple)):
         return
     if any(file.samefile(output) for file in find_files(data)[1]):
         raise InputError(f"the output must not be the data, got {os.fspath(output)!r} for both")
