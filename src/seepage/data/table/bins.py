@@ -1,21 +1,25 @@
-"""Bins of numbers: binning rules, the edges that follow from a column's numbers, and labels."""
+"""Bins of numbers: rules, the edges that follow from a column's numbers, labels, and codes."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import pairwise
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from seepage._numerics import Integers
+from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, Attribute
-from seepage.data.table.labels import number_label
+from seepage.data.table.labels import code_type, number_label
 from seepage.data.table.sampling import NumberSummary
 
 EDGE_DIGITS = 2
 """Edges of fractional numbers are rounded to 10^-2 of the order of the bins beside them."""
+
+FEW_EDGES = 100
+"""Maximum number of edges for which comparing with each is faster than a binary search."""
 
 
 @dataclass(frozen=True)
@@ -168,3 +172,31 @@ def _label(low: float, high: float, last: bool) -> str:
 def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> Attribute:
     """Return the attribute of a binned column, with or without a category for missing values."""
     return Attribute(name, (*bin_labels(edges), *([MISSING] if missing else [])), edges)
+
+
+def bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
+    """Return the bin of each value: the number of inner edges that are at most the value."""
+    kind = code_type(len(inner) + 4)
+    if len(inner) > FEW_EDGES:
+        edges = np.array(inner, values.dtype if values.dtype.kind == "f" else np.float64)
+        return np.asarray(np.searchsorted(edges, values, side="right").astype(kind))
+    codes = np.zeros(len(values), dtype=kind)
+    for edge in inner:
+        codes += values >= _comparable(edge, values.dtype)
+    return codes
+
+
+def _comparable(edge: float, kind: np.dtype[Any]) -> Any:
+    """Return an edge in the type of the values: for integers x >= edge means x >= ceil(edge)."""
+    if kind.kind == "f":
+        return kind.type(edge)
+    return math.ceil(edge) if math.isfinite(edge) else edge
+
+
+def outside_edges(values: NDArray[Any], edges: tuple[float, ...]) -> Booleans | None:
+    """Return the mask of numbers outside the edges, None if all are inside."""
+    kind = values.dtype
+    low, high = (kind.type(e) if kind.kind == "f" else e for e in (edges[0], edges[-1]))
+    if not len(values) or (values.min() >= low and values.max() <= high):
+        return None
+    return np.asarray((values < low) | (values > high))

@@ -7,7 +7,7 @@ their codes the codes are a view.  Numbers of a binned column are compared with 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,19 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, OTHER, Attribute
-from seepage.data.table.array_values import (
-    bins_of,
-    encoded,
-    is_number_type,
-    keys_of,
-    numbers_of,
-    outside_edges,
-    plain,
+from seepage.data.table.bins import Edges, NoBins, binned_attribute, bins_of, outside_edges
+from seepage.data.table.column_numbers import numbers_of
+from seepage.data.table.labels import (
+    Alphabet,
+    Key,
+    ManyNumbers,
+    datetime_label,
+    field_key,
+    integer_key,
+    marker_labels,
+    number_label,
+    single_number,
 )
-from seepage.data.table.bins import Edges, NoBins, binned_attribute
-from seepage.data.table.labels import Alphabet, ManyNumbers, marker_labels, number_label
 from seepage.data.table.options import Choice, TableOptions
 from seepage.data.table.sampling import NumberSummary, Priorities
 from seepage.errors import DomainError, Setting, TableError, Text
@@ -35,6 +37,13 @@ from seepage.errors import DomainError, Setting, TableError, Text
 UNSEEN = 2**32 - 1
 """Lookup table entry of a value without a code: all bits set, also in a narrower table."""
 
+
+BYTES = {
+    pa.int8(): pa.array(np.arange(256, dtype=np.uint8).view(np.int8)),
+    pa.uint8(): pa.array(np.arange(256, dtype=np.uint8)),
+    pa.bool_(): pa.array([False, True]),
+}
+"""Types of one byte, and their values in the order of their bits."""
 
 BEYOND_FLOATS = "no float equals, and bins need floats"
 
@@ -215,7 +224,7 @@ class Column:
 
     def _bin_codes(self, array: pa.Array, before: int) -> Codes:
         """Return the codes of the bins of numbers."""
-        values, missing, texts = numbers_of(array, self.markers)
+        values, missing, texts = numbers_of(plain(array), self.markers)
         if texts is not None and self.given is None:
             raise self.not_a_number(int(np.argmax(texts)), before)
         codes = bins_of(values, self.edges[1:-1])
@@ -233,6 +242,10 @@ class Column:
             codes[missing] = self.alphabet.code(None)
         return codes
 
+    def missing_numbers(self, array: pa.Array) -> Booleans | None:
+        """Return the mask of the missing numbers of a batch, None if none is."""
+        return numbers_of(plain(array), self.markers).missing
+
     def collect(
         self, array: pa.Array, priorities: Priorities, summary: NumberSummary
     ) -> int | None:
@@ -240,7 +253,7 @@ class Column:
 
         `priorities` are those of the records.
         """
-        values, missing, texts = numbers_of(array, self.markers)
+        values, missing, texts = numbers_of(plain(array), self.markers)
         if texts is not None:
             summary.numeric = False
             return int(np.argmax(texts))
@@ -305,3 +318,69 @@ def columns_of(
 ) -> list[Column]:
     """Return the columns that the options choose of a table with these column names."""
     return [Column(choice, options, fields=fields) for choice in options.choose(names)]
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is numeric; booleans are not."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def is_text_type(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is a string."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """Return an array in one of the types that are labelled, or a dictionary of such.
+
+    Extension types and views of strings become strings, half-precision floats single ones, short
+    decimals longer ones, and the null type float64, all missing.
+    """
+    if pa.types.is_dictionary(array.type):
+        values = plain(array.dictionary)
+        same = values is array.dictionary
+        return array if same else pa.DictionaryArray.from_arrays(array.indices, values)
+    if isinstance(array, pa.ExtensionArray) and is_text_type(array.type.storage_type):
+        return array.storage
+    if pa.types.is_null(array.type):
+        return array.cast(pa.float64())
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
+        return array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    return array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
+
+
+def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return an array as indices and the dictionary of its values."""
+    if array.type in BYTES:
+        bits = array.cast(pa.uint8()) if array.type == pa.bool_() else array.view(pa.uint8())
+        return bits, BYTES[array.type]
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    return array.indices, array.dictionary
+
+
+def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
+    """Return the keys of values; `fields` says that strings are fields of a text file."""
+    kind = values.type
+    if is_text_type(kind):
+        return map(field_key, values.to_pylist()) if fields else values.to_pylist()
+    if pa.types.is_decimal(kind):
+        return (None if entry is None else field_key(str(entry)) for entry in values.to_pylist())
+    if pa.types.is_boolean(kind):
+        return (None if entry is None else str(entry).lower() for entry in values.to_pylist())
+    if pa.types.is_integer(kind):
+        return (None if entry is None else integer_key(entry) for entry in values.to_pylist())
+    if pa.types.is_floating(kind):
+        number = single_number if pa.types.is_float32(kind) else float
+        numbers = values.to_numpy(zero_copy_only=False)
+        return (None if np.isnan(entry) else number(entry) for entry in numbers)
+    if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            values = values.cast(pa.timestamp(kind.unit, "UTC"))
+        texts = values.cast(pa.string()).to_pylist()
+        return (None if text is None else datetime_label(text) for text in texts)
+    raise pa.ArrowNotImplementedError(f"no keys of {kind}")

@@ -15,8 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
-from seepage.data.table.array_values import plain, present
-from seepage.data.table.column import Column
+from seepage.data.table.column import Column, plain
+from seepage.data.table.column_numbers import present
 from seepage.data.table.labels import field_key
 from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import TableScan

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
-from seepage.data.table.array_values import numbers_of
 from seepage.data.table.column import Column, columns_of
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
@@ -211,7 +210,7 @@ class TableScan:
         self._reset()
         for arrays, codes, first in self._coded():
             unbinned = _without_codes(codes)
-            masks = [numbers_of(arrays[i], self.columns[i].markers).missing for i in unbinned]
+            masks = [self.columns[i].missing_numbers(arrays[i]) for i in unbinned]
             missing = [mask for mask in masks if mask is not None]
             self.with_missing |= {i for i, m in zip(unbinned, masks, strict=True) if m is not None}
             batch = self._selected(codes, missing, first)
