@@ -9,7 +9,7 @@ import pytest
 
 from seepage.data.spark import _one_line, translated_errors
 from seepage.data.spark.jobs import MAX_SHARD, Failed, Shard, _merge_task, plan_shards, task_row
-from seepage.data.table.sampling import NumberSummary, record_priorities
+from seepage.data.table.column_numbers import NumberSummary, record_priorities
 from seepage.errors import TableError
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
+from seepage.data.table.column_numbers import MIN_BUFFER, PrioritySample, record_priorities
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import MIN_BUFFER, PrioritySample, record_priorities
 from seepage.errors import Setting, TableError
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from seepage.data.spark import translated_errors
 from seepage.data.spark.jobs import MAX_BYTES, Input, column_id, open_input, run
 from seepage.data.table.bins import Edges, binned_attribute
 from seepage.data.table.column import Column, columns_of
+from seepage.data.table.column_numbers import NumberSummary, record_priorities, share_of
 from seepage.data.table.labels import Alphabet, ManyNumbers
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import IndexedRecords, RecordChoice, first_records
-from seepage.data.table.sampling import NumberSummary, record_priorities, share_of
 from seepage.data.table.scan import TableScan, check_records
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError

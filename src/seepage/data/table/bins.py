@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, Attribute
+from seepage.data.table.column_numbers import NumberSummary
 from seepage.data.table.labels import code_type, number_label
-from seepage.data.table.sampling import NumberSummary
 
 EDGE_DIGITS = 2
 """Edges of fractional numbers are rounded to 10^-2 of the order of the bins beside them."""

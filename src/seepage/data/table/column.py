@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, OTHER, Attribute
 from seepage.data.table.bins import Edges, NoBins, binned_attribute, bins_of, outside_edges
-from seepage.data.table.column_numbers import numbers_of
+from seepage.data.table.column_numbers import NumberSummary, Priorities, numbers_of
 from seepage.data.table.labels import (
     Alphabet,
     Key,
@@ -31,7 +31,6 @@ from seepage.data.table.labels import (
     single_number,
 )
 from seepage.data.table.options import Choice, TableOptions
-from seepage.data.table.sampling import NumberSummary, Priorities
 from seepage.errors import DomainError, Setting, TableError, Text
 
 UNSEEN = 2**32 - 1

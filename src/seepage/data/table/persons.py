@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
 from seepage.data.table.column import Column, plain
-from seepage.data.table.column_numbers import present
 from seepage.data.table.labels import field_key
 from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import TableScan
@@ -191,7 +190,7 @@ def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = F
     values = encoded.dictionary.to_pylist()
     valid = np.array([_is_present(value, fields) for value in values] or [False], dtype=np.bool_)
     indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    missing = ~present(encoded) | ~valid[indices]
+    missing = encoded.is_null().to_numpy(zero_copy_only=False) | ~valid[indices]
     if missing.any():
         number = before + int(np.argmax(missing)) + 1
         raise TableError(

@@ -11,9 +11,9 @@ from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.table.column import Column, columns_of
+from seepage.data.table.column_numbers import NumberSummary, record_priorities
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.data.table.sources import Source, open_source
 from seepage.errors import TableError
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from seepage.data.table import sampling as module
+from seepage.data.table import column_numbers as module
 from seepage.data.table.bins import Quantile
-from seepage.data.table.sampling import NumberSummary, record_priorities
+from seepage.data.table.column_numbers import NumberSummary, record_priorities
 
 
 def summarise(values, cuts):
