@@ -18,7 +18,7 @@ from plan_examples import counts, plan_for
 from seepage.collection.client_files import client_vectors
 from seepage.errors import InputError
 from seepage.mechanisms import GRR, OLH, OUE, SubsetSelection
-from seepage.mechanisms.exact_probabilities import exp_below
+from seepage.mechanisms.exact_draws import exp_below
 from seepage.plan import Plan
 
 pytestmark = wires.needs_node

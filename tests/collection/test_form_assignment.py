@@ -29,7 +29,7 @@ from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs.form import cumulative
 from seepage.errors import InputError
-from seepage.mechanisms.randomness import randomness
+from seepage.mechanisms.exact_draws import randomness
 
 PAIRS = counts()
 PLAN = three_forms(PAIRS)

@@ -26,7 +26,7 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.mechanisms import GRR, MatrixMechanism, mechanism
-from seepage.mechanisms.randomness import randomness
+from seepage.mechanisms.exact_draws import randomness
 from seepage.plan import MatrixChannel
 
 RUNS = 400

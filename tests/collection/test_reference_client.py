@@ -12,7 +12,7 @@ import wires
 from seepage.collection.reference_client import draw_form, draw_report, form_bytes, perturb_record
 from seepage.errors import InputError
 from seepage.mechanisms import GRR, OLH, SHE
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.wire import mechanism_wire
 
 

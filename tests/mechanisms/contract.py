@@ -10,7 +10,7 @@ import pytest
 from seepage.errors import InputError
 from seepage.mechanisms import MatrixMechanism, Mechanism, mechanism, registered
 from seepage.mechanisms.direct import true_probability
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueReports
 
 MATRIX = "matrix"

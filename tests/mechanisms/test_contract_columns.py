@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 from seepage.errors import InputError
 from seepage.mechanisms import mechanism
-from seepage.mechanisms.randomness import ROWS
+from seepage.mechanisms.exact_draws import ROWS
 from seepage.mechanisms.reports import Reports, reports_from_arrow
 
 # Odd columns -------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from seepage.mechanisms.direct import (
     SubsetSelection,
     true_probability,
 )
-from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below
+from seepage.mechanisms.exact_draws import CERTAIN, exp_below
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]

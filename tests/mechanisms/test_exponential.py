@@ -15,8 +15,12 @@ from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import Exponential
 from seepage.mechanisms.direct import GRR
-from seepage.mechanisms.exact_probabilities import integer_thresholds, largest_ratio
-from seepage.mechanisms.randomness import Randomness, draw_outputs
+from seepage.mechanisms.exact_draws import (
+    Randomness,
+    draw_outputs,
+    integer_thresholds,
+    largest_ratio,
+)
 from seepage.mechanisms.reports import ValueReports
 from strategies import exponential
 

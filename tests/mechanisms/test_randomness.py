@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seepage.errors import InputError
-from seepage.mechanisms.exact_probabilities import CERTAIN
-from seepage.mechanisms.randomness import Randomness, _set_bit, guess_supported, randomness
+from seepage.mechanisms.exact_draws import (
+    CERTAIN,
+    Randomness,
+    _set_bit,
+    guess_supported,
+    randomness,
+)
 from seepage.mechanisms.reports import BitReports
 
 

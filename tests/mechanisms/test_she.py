@@ -10,8 +10,7 @@ from scipy.stats import kstest, laplace
 
 from seepage._numerics import Booleans
 from seepage.mechanisms import she
-from seepage.mechanisms.exact_probabilities import CERTAIN
-from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.exact_draws import CERTAIN, Randomness
 from seepage.mechanisms.she import LaplaceGrid
 
 SHIFT_BUDGETS = [2.0**-49, 5e-13, 1e-6, 0.05, 0.5, 3.0, 25.0, 350.0, 400.0, 1e4, 1e300]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from seepage.errors import ChannelError, InputError
-from seepage.mechanisms.exact_probabilities import CERTAIN, largest_ratio
+from seepage.mechanisms.exact_draws import CERTAIN, largest_ratio
 
 SURVEY = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
 

@@ -20,7 +20,7 @@ from seepage.mechanisms import (
     Exponential,
     SubsetSelection,
 )
-from seepage.mechanisms.exact_probabilities import exp_below
+from seepage.mechanisms.exact_draws import exp_below
 from seepage.plan.wire import CERTAIN, mechanism_wire
 
 

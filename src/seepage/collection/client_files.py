@@ -21,7 +21,7 @@ from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
 from seepage.designs.form import Form
 from seepage.errors import InputError
-from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import factor
 from seepage.plan.wire import Wire

@@ -42,7 +42,7 @@ from seepage.data.table.scan import CodedBatch
 from seepage.designs.form import cumulative
 from seepage.errors import InputError, Setting
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan.plan import Plan
 
 PURPOSE = b"seepage form\0"

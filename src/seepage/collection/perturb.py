@@ -33,7 +33,7 @@ from seepage.data.table.scan import TableScan
 from seepage.data.table.sources import find_files, open_source
 from seepage.designs.form import Form
 from seepage.errors import DomainError, InputError, Setting, TableError, Text
-from seepage.mechanisms.randomness import Randomness, Seed, randomness
+from seepage.mechanisms.exact_draws import Randomness, Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.plan import Plan
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from seepage import _checks
 from seepage.errors import InputError
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.wire import Wire
 
 WORD = 8

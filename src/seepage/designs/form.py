@@ -28,7 +28,7 @@ from seepage.designs.report_channels import (
     parse_integer,
 )
 from seepage.errors import InputError
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN
 
 
 class Form(Stored, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from seepage._numerics import Floats, shortest_above
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR, MatrixMechanism, Mechanism, registered
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN
 
 if TYPE_CHECKING:
     from seepage.designs.shaped.shaped_mechanism import ShapedMechanism

@@ -17,7 +17,7 @@ from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage.leaks import Leakage
 from seepage.leakage.likely_sets import LikelySets, two_level_leakage
-from seepage.mechanisms.randomness import ROWS, Randomness, Seed, argmax_random_ties, randomness
+from seepage.mechanisms.exact_draws import ROWS, Randomness, Seed, argmax_random_ties, randomness
 from seepage.mechanisms.reports import Reports, ValueReports
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.exact_probabilities import exp_below
-from seepage.mechanisms.randomness import ROWS, Randomness
+from seepage.mechanisms.exact_draws import ROWS, Randomness, exp_below
 from seepage.mechanisms.reports import BitReports, ValueReports
 from seepage.mechanisms.two_level import MixtureMechanism, RelaxedMechanism, SetMechanism
 

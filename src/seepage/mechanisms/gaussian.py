@@ -17,9 +17,8 @@ import numpy as np
 from seepage._numerics import UNIT, Booleans, Floats, Integers
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.exact_probabilities import MAX_EPSILON, float_above
+from seepage.mechanisms.exact_draws import MAX_EPSILON, Randomness, float_above
 from seepage.mechanisms.histogram import HistogramEncoding, NoiseGrid
-from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import VectorReports
 
 MIN_DELTA = 1e-280

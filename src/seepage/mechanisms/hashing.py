@@ -35,8 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.mechanisms.exact_probabilities import exp_below, log_nearest
-from seepage.mechanisms.randomness import ROWS, Randomness
+from seepage.mechanisms.exact_draws import ROWS, Randomness, exp_below, log_nearest
 from seepage.mechanisms.reports import DamagedReportError, HashReports
 from seepage.mechanisms.two_level import MixtureMechanism
 

@@ -25,7 +25,7 @@ from seepage._numerics import Floats, Integers
 from seepage.data.channel import as_matrix
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.randomness import Randomness, Seed, argmax_random_ties, randomness
+from seepage.mechanisms.exact_draws import Randomness, Seed, argmax_random_ties, randomness
 from seepage.mechanisms.reports import VectorReports
 
 MAX_ENTRY = 1e150

@@ -8,9 +8,8 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below, float_above, log_above
+from seepage.mechanisms.exact_draws import CERTAIN, Randomness, exp_below, float_above, log_above
 from seepage.mechanisms.histogram import HistogramEncoding, NoiseGrid
-from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import VectorReports
 
 MIN_EPSILON = 2.0**-48

@@ -14,15 +14,16 @@ from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage.leaks import Leakage, named_witness
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_probabilities import (
+from seepage.mechanisms.exact_draws import (
     CERTAIN,
+    Randomness,
     Thresholds,
+    draw_outputs,
     exact_cells,
     integer_thresholds,
     largest_ratio,
     log_above,
 )
-from seepage.mechanisms.randomness import Randomness, draw_outputs
 from seepage.mechanisms.reports import ValueReports
 
 IDENTITY_TOLERANCE = 1e-6
@@ -260,14 +261,23 @@ class MatrixMechanism(Mechanism):
         return Leakage(min(float(ratios[output]) + self._slack, self.epsilon), witness)
 
 
-def least_squares_inverse(channel: Floats, probabilities: Floats) -> Floats:
-    """Return D^-1/2 (C D^-1/2)^+ of a channel C, D the diagonal of the outputs' probabilities.
+def least_squares_inverse(channel: Floats, probabilities: Floats, cutoff: float = 1e-15) -> Floats:
+    """Return D^-1/2 (C D^-1/2)^+ of a channel C: weighted least squares.
 
     Row r is the estimate from output r, of least variance among the unbiased ones.
+
+    Parameters
+    ----------
+    channel
+        C = P(output given value).
+    probabilities
+        The diagonal of D: the probability of each output, at the frequencies assumed.
+    cutoff
+        Singular values up to this share of the largest count as 0.
     """
     scale = np.sqrt(probabilities)
     weights = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    return np.asarray(weights[:, None] * np.linalg.pinv(channel * weights))
+    return np.asarray(weights[:, None] * np.linalg.pinv(channel * weights, rcond=cutoff))
 
 
 def _possible_under_all(matrix: Thresholds) -> Thresholds:

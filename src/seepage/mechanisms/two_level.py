@@ -23,15 +23,16 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_probabilities import (
+from seepage.mechanisms.exact_draws import (
     CERTAIN,
+    Randomness,
     chance,
     exp_below,
     float_above,
+    guess_supported,
     log_above,
     log_nearest,
 )
-from seepage.mechanisms.randomness import Randomness, guess_supported
 from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits
 
 MAX_CELLS = 1 << 24
@@ -303,9 +304,8 @@ class MixtureMechanism(TwoLevelMechanism):
         """The probabilities p and q that are drawn."""
         kept = Fraction(self.keep, CERTAIN)
         true = kept + (1 - kept) * self.uniform_support
-        if self.size is None:
-            return true, self.other
-        return true, self._other_probability(true, self.size)
+        other = self.other if self.size is None else self._other_probability(true, self.size)
+        return true, other
 
 
 class RelaxedMechanism(TwoLevelMechanism):

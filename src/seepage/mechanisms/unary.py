@@ -17,16 +17,18 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Booleans, Integers, round_down
 from seepage.errors import InputError
-from seepage.mechanisms.exact_probabilities import (
+from seepage.mechanisms.exact_draws import (
     CERTAIN,
+    Randomness,
+    Seed,
     chance,
     chance_above,
     exp_below,
     log_above,
     log_nearest,
+    randomness,
     square_root_below,
 )
-from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.two_level import RelaxedMechanism, SetMechanism
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from seepage._pages import element, joined
 from seepage.designs.form import Form
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import nats
 

@@ -19,7 +19,7 @@ from seepage.designs.report_channels import Stored
 from seepage.designs.strategies import Strategy
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.randomness import Seed
+from seepage.mechanisms.exact_draws import Seed
 from seepage.plan.plan_parts import PlannedAttribute, Provenance, StoredAttribute, check_plan
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 

@@ -24,7 +24,7 @@ from seepage.designs.report_channels import MatrixChannel, ProductChannel
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
-from seepage.mechanisms.exact_probabilities import Thresholds, exact_cells, largest_ratio, log_above
+from seepage.mechanisms.exact_draws import Thresholds, exact_cells, largest_ratio, log_above
 from seepage.plan.make_plan import check_totals
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute, overall_guarantee

@@ -13,7 +13,7 @@ from seepage.designs.form import Form
 from seepage.designs.report_channels import Budget, Question, Stored, check_frequencies
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.totals.guarantees import GUARANTEES, KINDS
 
 if TYPE_CHECKING:

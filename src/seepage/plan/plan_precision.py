@@ -19,7 +19,7 @@ from seepage.designs.equal_budgets import equal_split
 from seepage.designs.report_channels import MatrixChannel, Unbounded
 from seepage.designs.strategies import SPLIT, UNIFORM_SMP, Strategy
 from seepage.mechanisms import best_mechanism, mechanism
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import BY_FORM
 from seepage.totals.guarantees import GUARANTEES

@@ -29,7 +29,7 @@ from seepage.mechanisms.direct import (
     Exponential,
     SubsetSelection,
 )
-from seepage.mechanisms.exact_probabilities import CERTAIN, chance
+from seepage.mechanisms.exact_draws import CERTAIN, chance
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR, UnaryEncoding
 

@@ -24,7 +24,7 @@ from seepage.designs.shaped.shape_form import (
     shape_form,
 )
 from seepage.designs.shaped.shaped_mechanism import table_rows
-from seepage.mechanisms.exact_probabilities import exp_below
+from seepage.mechanisms.exact_draws import exp_below
 
 ADULT = sp.load_pairs("adult")
 shape = partial(sp.shape, scope="table")

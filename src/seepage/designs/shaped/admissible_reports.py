@@ -16,7 +16,7 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.designs.shaped.report_programs import LinearPrograms, padded
-from seepage.mechanisms.exact_probabilities import (
+from seepage.mechanisms.exact_draws import (
     CERTAIN,
     Thresholds,
     exact_cells,

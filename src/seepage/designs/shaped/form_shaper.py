@@ -26,7 +26,7 @@ from seepage.designs.shaped.shape_form import MAX_CELLS, AnswerCounts, form_tabl
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped.shaped_population import certified_mechanism, select_mechanism
 from seepage.errors import InputError
-from seepage.mechanisms.exact_probabilities import log_above
+from seepage.mechanisms.exact_draws import log_above
 
 SHAPES = ("never", "single", "forms", "record")
 """Values of the option `shape` of `find_design`."""

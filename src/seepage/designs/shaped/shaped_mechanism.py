@@ -15,15 +15,15 @@ from seepage._results import Result
 from seepage.designs.shaped.admissible_reports import RatioLimit, answer_limits, realised_ratio
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
-from seepage.mechanisms.exact_probabilities import Thresholds, log_above
+from seepage.mechanisms.exact_draws import Thresholds, log_above
 from seepage.mechanisms.reports import ValueReports
-from seepage.mechanisms.transition_matrix import MatrixMechanism
+from seepage.mechanisms.transition_matrix import MatrixMechanism, least_squares_inverse
 
 MAX_BIAS = 1e-9
 """Maximum bias of an estimate's coefficients that counts as unbiased."""
 
 CUTOFFS = (1e-13, 1e-10, 1e-8)
-"""Cutoffs of `numpy.linalg.pinv` relative to the largest singular value, tried in order."""
+"""Cutoffs of singular values relative to the largest, tried in order."""
 
 MAX_CHARTED = 60
 """Maximum number of reports in a chart."""
@@ -182,19 +182,13 @@ class ShapedMechanism(MatrixMechanism, Result):
 
     # Estimates ----------------------------------------------------------------------------------
 
-    @cached_property
-    def _root(self) -> tuple[Floats, Floats]:
-        """C D^-1/2 and D^-1/2, D the probabilities of the outputs at the nominal frequencies."""
-        channel = self.channel()
-        scale = 1.0 / np.sqrt(self.nominal @ channel)
-        return channel * scale, scale
-
     def _coefficients(self, wanted: Floats) -> Floats | None:
         """Return A with C A = B', of least variance at the nominal frequencies; else None."""
-        root, scale = self._root
+        channel = self.channel()
         for cutoff in CUTOFFS:
-            coefficients = scale[:, None] * (np.linalg.pinv(root, rcond=cutoff) @ wanted.T)
-            if np.abs(self.channel() @ coefficients - wanted.T).max() <= MAX_BIAS:
+            inverse = least_squares_inverse(channel, self.nominal @ channel, cutoff)
+            coefficients = inverse @ wanted.T
+            if np.abs(channel @ coefficients - wanted.T).max() <= MAX_BIAS:
                 return np.asarray(coefficients)
         return None
 

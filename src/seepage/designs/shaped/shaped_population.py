@@ -25,7 +25,7 @@ from seepage.designs.shaped.shape_form import AnswerCounts, form_table, shape_fo
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.errors import InputError, Setting
 from seepage.leakage.deviations import kl_inf_interval, mixture_radius
-from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN
 
 SPLIT_FACTOR = 5
 """One record in 5 is for the selection of reports, the others for their certification."""
