@@ -21,7 +21,7 @@ from seepage.designs.design_options import make_form_problem
 from seepage.designs.form import Form, with_shares
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution, best_shares, evaluate
 from seepage.designs.forms.form_problem import Indices, Precisions
-from seepage.designs.forms.form_search import FormSearch, Timer, generate_forms
+from seepage.designs.forms.form_search import Certifier, FormSearch, Timer, generate_forms
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.forms.population_certifier import PopulationCertifier, halved
 from seepage.designs.forms.table_certifier import TableCertifier, coarse_form
@@ -37,10 +37,6 @@ MIN_VARIANT_RATIO = 0.1
 """Minimum share of a form relative to the largest share of a form with the same attributes.
 
 Forms that differ in their budgets only are variants; small ones are dropped as well."""
-
-
-Certifier = TableCertifier | PopulationCertifier
-"""Makes forms whose totals keep the limits, for the table or for the population."""
 
 
 def search_design(
@@ -194,11 +190,8 @@ class DesignRun:
         self.run_rounds(self._rounds(np.random.default_rng(seed)))
 
     def _rounds(self, rng: np.random.Generator) -> Iterator[ShareSolution]:
-        certify, max_pairs = self.certifier.certify, self.certifier.max_pairs
         for thorough in (False, True):
-            yield from generate_forms(
-                self.search_forms, self.pool, certify, rng, thorough, max_pairs
-            )
+            yield from generate_forms(self.search_forms, self.pool, self.certifier, rng, thorough)
 
     def run_rounds(self, rounds: Iterator[ShareSolution]) -> None:
         """Run the rounds of a search; an interrupt ends it and keeps the last complete round."""
@@ -333,7 +326,7 @@ def _shape_forms(run: DesignRun, how: str, seed: int) -> None:
         timer.seconds, problem.max_cells = seconds * TABLE_SEARCH_END, MAX_SHAPED
         run.search(seed)
         timer.seconds, problem.max_cells = seconds, math.inf
-    shaper = FormShaper(problem, run.records, timer, how)
+    shaper = FormShaper(run.certifier, run.records, timer, how)
     run.run_rounds(shaper.improve(run.pool, run.search_forms))
 
 
@@ -350,7 +343,7 @@ def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
         max_cells=MAX_POPULATION_CELLS,
     )
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
-    shaper = FormShaper(problem, fifth, timer, how, confidence)
+    shaper = FormShaper(inner.certifier, fifth, timer, how)
     try:
         timer.seconds = seconds * POPULATION_SEARCH_END
         inner.start()

@@ -13,21 +13,24 @@ that they would need.
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Progress
+from seepage.data.records import Records
 from seepage.designs.form import Form
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution
 from seepage.designs.forms.form_problem import FormProblem, Indices, with_item
+from seepage.designs.forms.form_totals import FormTable
 from seepage.errors import InputError
 
-CertifyForm = Callable[[Form, Floats | None], Form]
-"""Returns a form as it may enter the pool; for given prices with budgets refined at them."""
+if TYPE_CHECKING:
+    from seepage.designs.shaped.shape_form import AnswerCounts
+    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 
 MIN_STEP_GAIN = 1e-6
 """Minimum relative increase of the gain for a step of the local search; guards against rounding."""
@@ -89,6 +92,60 @@ def time_limit(seconds: Any) -> float:
             f"seconds must be above 0, got {_checks.shown(seconds)}", parameter="seconds"
         )
     return limit
+
+
+class Certifier(Protocol):
+    """Bounds what reports leak, from the counts of answers and the likelihoods of reports.
+
+    Implemented for the people in the table and for the population that it is a sample of; both
+    for products of GRR reports, whose likelihoods follow from the budgets, and for shaped ones.
+
+    Attributes
+    ----------
+    problem, records
+        The constraints, and the records that certify.
+    scope, confidence
+        For whom totals hold, and their confidence level.
+    mergeable
+        The records of `merged` totals; None if these would not hold.
+    max_pairs
+        Maximum number of pairs certified in a round without an improving form.
+    """
+
+    problem: FormProblem
+    records: Records
+    scope: str
+    confidence: float | None = None
+    mergeable: Records | None = None
+    max_pairs: int
+
+    def totals(self, counts: FormTable, epsilons: Floats) -> Floats:
+        """Return the certified totals of GRR reports with these budgets."""
+        ...
+
+    def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
+        """Return the certified totals of a shaped report."""
+        ...
+
+    def certify(self, form: Form, prices: Floats | None = None) -> Form:
+        """Return a form as it may enter the pool; for given prices with budgets refined at them."""
+        return form
+
+    def singles(self) -> list[Form]:
+        """Return forms of one question by another mechanism than GRR, where it is more precise."""
+        return []
+
+    def budget_form(self, j: int, timer: Timer) -> Form | None:
+        """Return the form of attribute j alone with totals equal to its budget; None if larger."""
+        return None
+
+    def proven(self, forms: list[Form]) -> list[Form]:
+        """Return the forms of the result with the totals that are proven."""
+        return forms
+
+    def notes(self, forms: list[Form]) -> Iterator[str]:
+        """Yield notes: for whom the limits hold."""
+        ...
 
 
 class FormSearch:
@@ -241,10 +298,9 @@ class FormSearch:
 def generate_forms(
     search: FormSearch,
     pool: FormPool,
-    certify: CertifyForm,
+    certifier: Certifier,
     rng: np.random.Generator,
     thorough: bool = True,
-    max_pairs: int = 0,
 ) -> Iterator[ShareSolution]:
     """Add improving forms to the pool until none is found; yield the solution after each round.
 
@@ -252,14 +308,12 @@ def generate_forms(
     ----------
     search, pool
         The pricing search, and the columns of the master problem, whose solution gives the prices.
-    certify
-        See `CertifyForm`.
+    certifier
+        Certifies the forms that enter the pool.
     rng
         Generator for the start forms.
     thorough
         Whether items are also swapped and removed, not only added.
-    max_pairs
-        Maximum number of pairs tried in a round in which no larger form improves.
     """
     idle = 0
     singles = {search.problem.indices(form): form for form in reversed(pool.forms)}
@@ -276,11 +330,11 @@ def generate_forms(
             if local.attributes in seen or gain < MIN_EQUAL_BUDGET_GAIN * solution.objective:
                 continue
             seen.add(local.attributes)
-            form = certify(local, solution.prices if thorough else None)
+            form = certifier.certify(local, solution.prices if thorough else None)
             if pool.is_improving(form, solution):
                 new.append(form)
         if thorough and not new:
-            new = _improving_pairs(search, pool, certify, max_pairs)
+            new = _improving_pairs(search, pool, certifier)
         before = len(pool.forms)
         pool.add(new)
         improved = pool.solve_master(1e-4, 300)
@@ -289,18 +343,16 @@ def generate_forms(
         yield improved
 
 
-def _improving_pairs(
-    search: FormSearch, pool: FormPool, certify: CertifyForm, max_pairs: int
-) -> list[Form]:
+def _improving_pairs(search: FormSearch, pool: FormPool, certifier: Certifier) -> list[Form]:
     """Return pairs that improve once certified, even if not with the budgets of the search."""
     solution = pool.solution
     pairs = [form for form in search.fitted.values() if form and len(form.attributes) == 2]
     pairs.sort(key=lambda form: -search.problem.gain(form, solution.prices))
     improving = []
-    for pair in pairs[:max_pairs]:
+    for pair in pairs[: certifier.max_pairs]:
         if search.timer.expired():
             break
-        form = certify(pair, solution.prices)
+        form = certifier.certify(pair, solution.prices)
         if pool.is_improving(form, solution):
             improving.append(form)
     return improving

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from seepage._numerics import Booleans, Floats, Integers, round_up, rounding, summed_up
+from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio, rounding, summed_up
 from seepage.data.records import Records
 from seepage.errors import InputError
 
@@ -231,16 +231,15 @@ class ExactForms:
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
         counter, budgets = self.counter, np.asarray(epsilons, dtype=np.float64)
-        ratios = largest_ratios(table.shares, table.sizes, budgets, counter.occurs, counter.starts)
-        guard = float(self._guards[list(table.attributes)].sum())
-        totals = round_up(np.log(ratios), 8) + (guard + self._guards)
+        likelihoods = report_likelihoods(table.shares, table.sizes, budgets)
+        guards = float(self._guards[list(table.attributes)].sum()) + self._guards
+        occurs = counter.occurs[:, None, :]
+        totals = largest_log_ratio(likelihoods, likelihoods, counter.starts, guards, occurs)
         return totals if counter.public else np.minimum(totals, summed_up(budgets.tolist()))
 
 
-def largest_ratios(
-    shares: Floats, sizes: Integers, epsilons: Floats, occurs: Booleans, starts: Integers
-) -> Floats:
-    """Return the largest likelihood ratio of a report about each attribute, not rounded.
+def report_likelihoods(shares: Floats, sizes: Integers, epsilons: Floats) -> Floats:
+    """Return the likelihood of every report, up to factors: strata x reports x values.
 
     Parameters
     ----------
@@ -248,10 +247,6 @@ def largest_ratios(
         As in `FormTable`.
     epsilons
         The budget of each attribute asked.
-    occurs
-        Mask, strata x values, of the values that occur in each stratum; others are excluded.
-    starts
-        The first column of each attribute's values.
     """
     strata, stride, width = shares.shape
     likelihoods = shares
@@ -260,11 +255,4 @@ def largest_ratios(
         axes = likelihoods.reshape(-1, size, stride * width)
         floor, weight = math.exp(-epsilon), -math.expm1(-epsilon)
         likelihoods = floor * axes.sum(axis=1, keepdims=True) + weight * axes
-    likelihoods = likelihoods.reshape(strata, -1, width)
-    upper = np.where(occurs[:, None, :], likelihoods, 0.0)
-    lower = np.where(occurs[:, None, :], likelihoods, np.inf)
-    highest = np.maximum.reduceat(upper, starts, axis=2)
-    lowest = np.minimum.reduceat(lower, starts, axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(highest > 0, highest / lowest, 1.0)
-    return np.asarray(np.maximum(ratios.reshape(-1, len(starts)).max(axis=0), 1.0))
+    return likelihoods.reshape(strata, -1, width)

@@ -9,6 +9,7 @@ ascending family fixed in advance, so the largest budgets that pass may be taken
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +19,14 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form import Form
 from seepage.designs.forms.form_problem import FormProblem
-from seepage.designs.forms.form_search import Timer
+from seepage.designs.forms.form_search import Certifier, Timer
+from seepage.designs.forms.form_totals import FormTable
 from seepage.designs.forms.population_forms import PopulationForms, ScreenedForms
 from seepage.errors import InputError
+
+if TYPE_CHECKING:
+    from seepage.designs.shaped.shape_form import AnswerCounts
+    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 
 TOLERANCE = 5e-4
 """Relative accuracy of certified budgets; they are rounded down."""
@@ -40,7 +46,7 @@ def halved(confidence: float) -> float:
     return 1 - (1 - confidence) / 2
 
 
-class PopulationCertifier:
+class PopulationCertifier(Certifier):
     """Certifies forms with equal budgets for the population, on all records.
 
     Parameters
@@ -56,8 +62,6 @@ class PopulationCertifier:
     """
 
     scope = "population"
-    mergeable = None
-    """No records: `merged` totals are those of the table."""
     max_pairs = 1000
     """Pairs certified in a round without an improving form by the screen, some 20 ms each."""
 
@@ -147,6 +151,20 @@ class PopulationCertifier:
             return None
         return self._single_question(j, "exact")
 
+    def totals(self, counts: FormTable, epsilons: Floats) -> Floats:
+        """Return upper confidence limits of the totals of GRR reports with equal budgets."""
+        return self.population.totals(counts, epsilons)
+
+    def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
+        """Return upper confidence limits of the totals of a shaped report that has them.
+
+        A report that is not certified on other records yet is promised its limits.
+        """
+        if made.confidence is None:
+            return self.problem.limits
+        realised, epsilon = made.realised(), made.realised_epsilon
+        return np.array([realised.get(name, epsilon) for name in self.problem.domain.names])
+
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
         """Return the form with the largest equal budgets that keep all limits, cached.
 
@@ -168,7 +186,7 @@ class PopulationCertifier:
         def excess(budget: float) -> float:
             budgets = problem.capped_budgets(indices, budget)
             if budget > 0:
-                return problem.excess(self.population.totals(table, budgets), budgets)
+                return problem.excess(self.totals(table, budgets), budgets)
             public = self.population.public
             leakages = np.zeros(len(problem.domain))
             if public:
@@ -180,7 +198,7 @@ class PopulationCertifier:
         while (budget := largest_within(excess, upper, tolerance)) >= upper and upper < cap:
             upper = min(upper * (1 + 2 * spread), cap)
         budgets = problem.capped_budgets(indices, budget)
-        limits = self.population.totals(table, budgets)
+        limits = self.totals(table, budgets)
         self.screen.learn(table, budgets, limits)
         return problem.form(indices, budgets, limits, form.mechanisms, form.guarantee)
 
@@ -213,7 +231,7 @@ class PopulationCertifier:
         largest = np.inf if self.population.public else form.record
         if largest > self.problem.min_limit:
             table = self.population.counter.table(self.problem.indices(form))
-            computed = self.population.totals(table, form.epsilons)
+            computed = self.totals(table, form.epsilons)
             if self.problem.excess(computed, form.epsilons) > 0:
                 raise AssertionError("a total of a designed form exceeds its limit")
         totals = np.minimum(self.problem.limits, largest)

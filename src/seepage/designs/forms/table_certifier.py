@@ -7,7 +7,7 @@ is scaled towards budget 0, along which totals decrease, until every total is wi
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +16,17 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.form import Form
 from seepage.designs.forms.form_problem import TOLERANCE, FormProblem, Indices
-from seepage.designs.forms.form_search import Timer
+from seepage.designs.forms.form_search import Certifier, Timer
 from seepage.designs.forms.form_totals import FormTable
 from seepage.errors import Setting, Text
 from seepage.leakage import leakage_matrix
+from seepage.mechanisms.exact_draws import log_above
 from seepage.totals import total_leakage
 from seepage.totals.guarantees import GuaranteeError
+
+if TYPE_CHECKING:
+    from seepage.designs.shaped.shape_form import AnswerCounts
+    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 
 MERGED_TIME = 0.2
 """Share of the time limit after which `merged` totals are not computed any more."""
@@ -177,7 +182,7 @@ def _scaled_to_limits(problem: FormProblem, table: FormTable, budgets: Floats) -
     return scaled(largest_within(excess, 1.05, 1e-7))
 
 
-class TableCertifier:
+class TableCertifier(Certifier):
     """Certifies forms for the table, by the same totals as the search, with any budgets.
 
     Parameters
@@ -189,7 +194,6 @@ class TableCertifier:
     """
 
     scope = "table"
-    confidence: float | None = None
     max_pairs = 32
     """Pairs refined, with one budget per attribute, in a round without an improving form."""
 
@@ -224,12 +228,26 @@ class TableCertifier:
                 forms.append(form)
         return forms
 
-    def budget_form(self, j: int, timer: Timer) -> Form | None:
-        """Return None: no form has totals equal to its budget, as exact totals are at most that."""
-        return None
+    def totals(self, counts: FormTable, epsilons: Floats) -> Floats:
+        """Return the exact totals of GRR reports, rounded up."""
+        return self.problem.scorer.totals(counts, epsilons)
+
+    def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
+        """Return the exact totals of a shaped report, computed in integers and rounded up."""
+        from seepage.designs.shaped.admissible_reports import realised_ratio  # imports SciPy
+
+        realised = made.realised()
+        return np.array(
+            [
+                realised[name]
+                if name in realised
+                else log_above(realised_ratio(made.thresholds, counts.ratio_limit(name, 0.0)))
+                for name in counts.targets
+            ]
+        )
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
-        """Return a form of the search, whose totals are certified; see `CertifyForm`."""
+        """Return a form of the search, whose totals are certified, with refined budgets."""
         if prices is None:
             return form
         if not np.array_equal(prices, self._prices):
@@ -238,10 +256,6 @@ class TableCertifier:
         if key not in self._refined:
             self._refined[key] = refine(self.problem, form, prices)
         return self._refined[key]
-
-    def proven(self, forms: list[Form]) -> list[Form]:
-        """Return the forms unchanged: their totals are exact, rounded up."""
-        return forms
 
     def notes(self, forms: list[Form]) -> Iterator[str]:
         """Yield a note: for whom the limits hold."""

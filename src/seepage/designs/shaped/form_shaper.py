@@ -18,15 +18,13 @@ from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.form import Form
 from seepage.designs.forms.a_optimal import MIN_REDUCED_GAIN, FormPool, ShareSolution
-from seepage.designs.forms.form_problem import MAX_BUDGET, FormProblem
-from seepage.designs.forms.form_search import FormSearch, Timer
+from seepage.designs.forms.form_problem import MAX_BUDGET
+from seepage.designs.forms.form_search import Certifier, FormSearch, Timer
 from seepage.designs.report_channels import MatrixChannel
-from seepage.designs.shaped.admissible_reports import realised_ratio
 from seepage.designs.shaped.shape_form import MAX_CELLS, AnswerCounts, form_table, shape_form
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped.shaped_population import certified_mechanism, select_mechanism
 from seepage.errors import InputError
-from seepage.mechanisms.exact_draws import log_above
 
 SHAPES = ("never", "single", "forms", "record")
 """Values of the option `shape` of `find_design`."""
@@ -65,28 +63,21 @@ class FormShaper:
 
     Parameters
     ----------
-    problem
-        The constraints of the design.
+    certifier
+        The constraints of the design, and the totals of shaped reports.
     records
         The records; for the population a fifth of them, for the others to certify.
     timer
         The time limit.
     shape
         The option `shape` of `find_design`.
-    confidence
-        The confidence level of the limits for the population; None for the table.
     """
 
-    def __init__(
-        self,
-        problem: FormProblem,
-        records: Records,
-        timer: Timer,
-        shape: str,
-        confidence: float | None = None,
-    ) -> None:
-        self.problem, self.records, self.timer = problem, records, timer
-        self.shape, self.confidence = shape, confidence
+    def __init__(self, certifier: Certifier, records: Records, timer: Timer, shape: str) -> None:
+        problem = certifier.problem
+        self.certifier, self.problem = certifier, problem
+        self.records, self.timer, self.shape = records, timer, shape
+        self.confidence = certifier.confidence
         limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
         self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
         self.shaped_attributes: set[tuple[str, ...]] = set()
@@ -209,14 +200,14 @@ class FormShaper:
             **effort,
         }
         try:
+            table = form_table(self.records, form.attributes, self.problem.domain.names)
             if self.confidence is None:
-                table = form_table(self.records, form.attributes, self.problem.domain.names)
                 mechanism = shape_form(table, self.protected, **options)
-                return self.with_matrix(mechanism, _exact_totals(mechanism, table))
-            mechanism = select_mechanism(
-                self.records, form.attributes, self.protected, options, self.confidence
-            )
-            return self.with_matrix(mechanism, self.problem.limits)  # not certified yet
+            else:
+                mechanism = select_mechanism(
+                    self.records, form.attributes, self.protected, options, self.confidence
+                )
+            return self.with_matrix(mechanism, table)
         except (InputError, np.linalg.LinAlgError):
             return None
 
@@ -238,8 +229,9 @@ class FormShaper:
             "rule": "record" if self.shape == "record" else "answer",
         }
 
-    def with_matrix(self, mechanism: ShapedMechanism, totals: Floats) -> Form:
+    def with_matrix(self, mechanism: ShapedMechanism, counts: AnswerCounts) -> Form:
         """Return the form of one shaped report; raises if that cannot estimate every answer."""
+        totals = self.certifier.shaped_totals(counts, mechanism)
         form = Form.of(MatrixChannel.of_shaped(mechanism), "exact", totals.tolist())
         self.problem.row(form)
         return form
@@ -258,10 +250,8 @@ class FormShaper:
             selected = form.channel.shaped
             try:
                 mechanism = certified_mechanism(selected, self.protected, rest, records, level)
-                realised, epsilon = mechanism.realised(), mechanism.realised_epsilon
-                names = self.problem.domain.names
-                totals = np.array([realised.get(name, epsilon) for name in names])
-                certified.append(self.with_matrix(mechanism, totals))
+                counts = form_table(rest, form.attributes, self.protected)
+                certified.append(self.with_matrix(mechanism, counts))
             except InputError:
                 continue
         return certified
@@ -278,16 +268,3 @@ class FormShaper:
         }
         mean = sum(table_prices.values()) / len(table_prices)
         return {axes: price / mean for axes, price in table_prices.items()}
-
-
-def _exact_totals(mechanism: ShapedMechanism, table: AnswerCounts) -> Floats:
-    """Return the leakage about each attribute, protected or not, in nats, rounded up."""
-    realised = mechanism.realised()
-    return np.array(
-        [
-            realised[name]
-            if name in realised
-            else log_above(realised_ratio(mechanism.thresholds, table.ratio_limit(name, 0.0)))
-            for name in table.targets
-        ]
-    )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers, round_up
+from seepage._numerics import Floats, Integers, largest_log_ratio, round_up
 from seepage._results import Result
 from seepage.designs.shaped.admissible_reports import RatioLimit, answer_limits, realised_ratio
 from seepage.errors import InputError
@@ -349,7 +349,5 @@ def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
 
 def _largest_log_ratio(lines: Floats) -> float:
     """Return the largest log-ratio along the first axis, NaN (not occurring) excluded."""
-    with np.errstate(invalid="ignore"):
-        high, low = np.fmax.reduce(lines, axis=0), np.fmin.reduce(lines, axis=0)
-    ratios = np.log(high) - np.log(low)
-    return float(np.nan_to_num(ratios, nan=0.0).max(initial=0.0))
+    values = np.moveaxis(lines, 0, -1)
+    return float(largest_log_ratio(values, values, np.array([0]), 0.0, ~np.isnan(values))[0])
