@@ -12,6 +12,8 @@ from scipy.stats import binom
 import seepage as sp
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_interval, mixture_radius
+from seepage.totals import composition as composition_module
+from seepage.totals import population_totals as population_module
 from seepage.totals.population_totals import (
     MAX_ATOMS,
     counts_by_difference,
@@ -271,3 +273,17 @@ def test_data_dependent_budgets_hold_for_the_population():
             true = sp.total_leakage(people, found.epsilons, mechanism="grr", guarantee="exact")
             missed[scope] += bool((true.values > 1.5 + 1e-6).any())
     assert missed["population"] <= 7 < missed["table"]
+
+
+def test_auto_takes_merged_or_worst_where_exact_does_not_fit(monkeypatch):
+    rng = np.random.default_rng(8)
+    data = drawn(rng, 400, [2, 3, 2])
+    auto = {"mechanism": "grr", "scope": "population"}
+    assert sp.total_leakage(data, 1.0, **auto).guarantee == "exact"
+    assert sp.total_leakage(data.pairs(), 1.0, **auto).guarantee == "worst"
+    monkeypatch.setattr(population_module, "MAX_CELLS", 4)
+    found = sp.total_leakage(data, 1.0, **auto)
+    assert (found.guarantee, found.kind, found.scope) == ("merged", "statistical", "population")
+    assert (found.values <= found.worst).all()
+    monkeypatch.setattr(composition_module, "MAX_RADIUS", 0.0)
+    assert sp.total_leakage(data, 1.0, **auto).guarantee == "worst"
