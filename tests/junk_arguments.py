@@ -74,7 +74,6 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "count_pairs": (TableOptions,),
     "Records.from_data": (TableOptions,),
     "Plan.perturb": (TableOptions,),
-    "compare_totals": (TotalSettings,),
     "find_budgets": (TotalSettings,),
 }
 """The fields that the keywords of a callable (`**options`) stand for."""

@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, field, fields
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from seepage import _checks
 
@@ -96,18 +96,19 @@ def takes(
     def decorate(
         function: Callable[[Any, Chosen], Answer],
     ) -> Callable[Concatenate[Any, Given], Answer]:
-        known = [field.name for field in fields(options)]  # type: ignore[arg-type]
+        data = next(iter(inspect.signature(function).parameters))
+        known = [data, *(field.name for field in fields(options))]  # type: ignore[arg-type]
 
         @functools.wraps(function)
-        def call(data: Any, /, *given: Given.args, **keywords: Given.kwargs) -> Answer:
+        def call(*given: Any, **keywords: Any) -> Answer:
             _checks.options(keywords, known)
-            signature.bind(data, *given, **keywords)
-            return function(data, options(*given, **keywords))
+            arguments = signature.bind(*given, **keywords).arguments
+            return function(arguments.pop(data), options(**arguments))  # type: ignore[call-arg]
 
         signature = _signature(function, options)
         call.__signature__ = signature  # type: ignore[attr-defined]
         call.__doc__ = _documented(function, options)
-        return call
+        return cast(Callable[Concatenate[Any, Given], Answer], call)
 
     return decorate
 

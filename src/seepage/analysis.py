@@ -207,7 +207,11 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     """
     names = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
     settings = TotalSettings(
-        options.target_delta, options.confidence, options.reports, options.seed, options.progress
+        target_delta=options.target_delta,
+        confidence=options.confidence,
+        reports=options.reports,
+        seed=options.seed,
+        progress=options.progress,
     )
     reading = options.reading
     if options.sample is not None:

@@ -1,7 +1,7 @@
 """`total_leakage` and `compare_totals`: the totals of a table under named guarantees."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
@@ -9,11 +9,13 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
+from seepage._options import takes
 from seepage._results import Progress, begin_stage
 from seepage.data.domain import sample_caution
-from seepage.data.inputs import DATA_OPTIONS, as_counted, as_pairs
+from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.data.table.options import DataOptions
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
@@ -42,9 +44,25 @@ FROM_PAIRS = ("worst", "independent")
 """Guarantees that are computed from pair counts; the others need records."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TotalSettings:
-    """Options that only some guarantees use; see `total_leakage`."""
+    """Options that only some guarantees use.
+
+    Parameters
+    ----------
+    target_delta, confidence, reports
+        For `"sampled"`: the delta of every total, the simultaneous confidence level of all totals
+        (also for `scope="population"`), and the number of reports drawn.
+    seed
+        Of the sample, the reports of `"sampled"` and the search of `"witness"`; None: no seed.
+    progress
+        Called with the amount of work done and the total amount.
+    scope
+        `"table"`: totals of the table's own joint distribution.  `"population"`: upper
+        confidence limits for the population from which its records were drawn at random, one per
+        person, valid at once with probability `confidence` [theory-population]; for `"exact"`,
+        `"merged"` and `"worst"`, samples included.
+    """
 
     target_delta: float = 0.01
     confidence: float = 0.95
@@ -69,39 +87,13 @@ class TotalSettings:
         """The confidence level of totals for the population; None for those of the table."""
         return self.confidence if self.scope == "population" else None
 
-    @classmethod
-    def split(cls, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the options that are fields of this class, and the other options."""
-        names = [field.name for field in fields(cls)]
-        _checks.options(options, [*DATA_OPTIONS, *names])
-        given = {name: options[name] for name in names if name in options}
-        return given, {name: value for name, value in options.items() if name not in given}
 
-
-def total_leakage(
-    data: Any,
-    epsilon: Any,
-    *,
-    mechanism: Any = None,
-    guarantee: str = "auto",
-    delta: Any = 0.0,
-    view: View = "report",
-    sample: int | None = None,
-    target_delta: float = 0.01,
-    confidence: float = 0.95,
-    reports: int = 20_000,
-    seed: int | None = 0,
-    progress: Progress | None = None,
-    scope: str = "table",
-    **table_options: Any,
-) -> TotalLeakage:
-    """Return the total privacy leakage of every attribute, under a named guarantee.
+@dataclass(frozen=True, kw_only=True)
+class TotalOptions(TotalSettings, DataOptions):
+    """Options of `total_leakage`.
 
     Parameters
     ----------
-    data
-        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  Pair counts suffice
-        for `"worst"` and `"independent"` only.
     epsilon, delta
         The budget of every attribute, or one for each (a sequence, or a mapping by name).
     mechanism
@@ -109,15 +101,9 @@ def total_leakage(
         `"witness"` then maximise over all mechanisms with these budgets; `"sampled"` simulates GRR
         for binary attributes (all others are post-processings of it) and raises for larger ones.
     guarantee
-        One of [theory-totals]:
-
-        * `"worst"`, `"exact"`, `"merged"`: certified for the table's own joint distribution;
-        * `"sampled"`: an (L, `target_delta`) guarantee, valid for all attributes at once with
-          probability `confidence` over the reports drawn;
-        * `"independent"`: valid under an assumption only, of kind `"assumed"`;
-        * `"witness"`: a lower bound, found by search;
-        * `"auto"`: with records `"exact"` if it fits in memory, else `"sampled"` (or `"merged"` if
-          a mechanism is not known); with pair counts `"independent"`.
+        One of `GUARANTEES`, which say what each promises; or `"auto"`: with records `"exact"` if it
+        fits in memory, else `"sampled"` (or `"merged"` if a mechanism is not known); with pair
+        counts `"independent"`.
 
         Totals of a sample of records (`sample=n` here or in `Records.from_data`, or pair counts of
         a sample) are of kind `"assumed"`, except `"worst"`: records left out may leak more.
@@ -125,20 +111,51 @@ def total_leakage(
         What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     sample
         For a table: the number of records to draw from it, see `Records.from_data`.
-    target_delta, confidence, reports
-        For `"sampled"`: the delta of every total, the simultaneous confidence level of all totals
-        (also for `scope="population"`), and the number of reports drawn.
-    seed
-        Of the sample, the reports of `"sampled"` and the search of `"witness"`; None: no seed.
-    progress
-        Called with the amount of work done and the total amount.
-    scope
-        `"table"`: totals of the table's own joint distribution.  `"population"`: upper
-        confidence limits for the population from which its records were drawn at random, one per
-        person, valid at once with probability `confidence` [theory-population]; for `"exact"`,
-        `"merged"` and `"worst"`, samples included.
-    table_options
-        Table options of `count_pairs`, such as `columns` and `bins`.
+    """
+
+    epsilon: Any = field(kw_only=False)
+    mechanism: Any = None
+    guarantee: str | Iterable[str] = "auto"
+    delta: Any = 0.0
+    view: View = "report"
+    sample: int | None = None
+
+    def __post_init__(self) -> None:
+        DataOptions.__post_init__(self)
+        TotalSettings.__post_init__(self)
+
+    def prepare(self, data: Any, records: bool) -> tuple[PairCounts | Records, LeakageMatrix]:
+        """Return the counted data, with records if asked for, and their leakage matrix."""
+        reading = {name: value for name, value in self.reading.items() if name != "progress"}
+        if self.sample is not None:
+            reading |= {"sample": self.sample, "seed": self.seed}
+        counted = as_counted(data, records=records or self.sample is not None, **reading)
+        how = {"mechanism": self.mechanism, "view": self.view, "delta": self.delta}
+        return counted, leakage_matrix(as_pairs(counted), self.epsilon, **how)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOptions(TotalOptions):
+    """Options of `compare_totals`: those of `total_leakage`, with several guarantees.
+
+    Parameters
+    ----------
+    guarantee
+        The guarantees to compare, or one of them; all by default.
+    """
+
+    guarantee: str | Iterable[str] = "all"
+
+
+@takes(TotalOptions)
+def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
+    """Return the total privacy leakage of every attribute, under a named guarantee.
+
+    Parameters
+    ----------
+    data
+        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  Pair counts suffice
+        for `"worst"` and `"independent"` only.
 
     Returns
     -------
@@ -164,39 +181,21 @@ def total_leakage(
     >>> total_leakage(coins.pairs(), epsilon=1.0, mechanism="grr").values.round(4).tolist()
     [1.0, 1.0, 1.0]
     """
-    settings = TotalSettings(target_delta, confidence, reports, seed, progress, scope)
-    _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
-    if sample is not None:
-        table_options |= {"sample": sample, "seed": seed}
-    records = sample is not None or guarantee not in ("worst", "independent")
-    counted = as_counted(data, records=records, **table_options)
-    matrix = leakage_matrix(as_pairs(counted), epsilon, mechanism=mechanism, view=view, delta=delta)
-    chosen = choose_guarantee(counted, matrix, scope) if guarantee == "auto" else guarantee
-    return compute_total(chosen, counted, matrix, settings)
+    guarantee = _checks.choice(options.guarantee, "guarantee", ("auto", *GUARANTEES))
+    counted, matrix = options.prepare(data, records=guarantee not in FROM_PAIRS)
+    if guarantee == "auto":
+        guarantee = choose_guarantee(counted, matrix, options.scope)
+    return compute_total(guarantee, counted, matrix, options)
 
 
-def compare_totals(
-    data: Any,
-    epsilon: Any,
-    *,
-    guarantee: str | Iterable[str] = "all",
-    mechanism: Any = None,
-    delta: Any = 0.0,
-    view: View = "report",
-    sample: int | None = None,
-    **options: Any,
-) -> TotalsComparison:
+@takes(ComparisonOptions)
+def compare_totals(data: Any, options: ComparisonOptions) -> TotalsComparison:
     """Return the totals under every guarantee that can be computed, side by side.
 
     Parameters
     ----------
-    data, epsilon, mechanism, delta, view, sample
+    data
         As in `total_leakage`.
-    guarantee
-        The guarantees to compare, or one of them; all by default.
-    options
-        The other keywords of `total_leakage` (`target_delta`, `confidence`, `reports`,
-        `seed`, `progress`), and table options of `count_pairs`.
 
     Returns
     -------
@@ -215,14 +214,9 @@ def compare_totals(
     >>> comparison.refuted
     {'independent': ('a', 'b', 'differ')}
     """
-    given, table_options = TotalSettings.split(options)
-    settings = TotalSettings(**given)
-    names = _checks.choices(guarantee, "guarantee", GUARANTEES)
-    if sample is not None:
-        table_options |= {"sample": sample, "seed": settings.seed}
-    counted = as_counted(data, **table_options)
-    matrix = leakage_matrix(as_pairs(counted), epsilon, mechanism=mechanism, view=view, delta=delta)
-    return compare_prepared(counted, matrix, names, settings)
+    names = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
+    counted, matrix = options.prepare(data, records=True)
+    return compare_prepared(counted, matrix, names, options)
 
 
 def compare_prepared(
