@@ -211,7 +211,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     def chart(self) -> Any:
         """Return an Altair chart of budgets, totals and limits; with several forms, of shares."""
-        from seepage.plan.forms_picture import plan_picture
+        from seepage.plan.plan_page import plan_picture
 
         return plan_picture(self)
 
