@@ -7,8 +7,7 @@ so that nothing is fetched and no name from a table can run as a script.
 
 import base64
 import hashlib
-import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -26,6 +25,7 @@ def render_page(
     script: str = "",
     content: Any = None,
     connect: str = "",
+    images: str = "",
     **values: Any,
 ) -> str:
     """Return a page from a template that extends `base.html`.
@@ -44,6 +44,8 @@ def render_page(
         Input of the script, embedded as JSON with <, > and & escaped: it cannot close its element.
     connect
         The only address that the page may send requests to.
+    images
+        The only source of images, such as "data:"; "" for none.
     values
         The variables of the template; one that is missing raises an error.
 
@@ -63,7 +65,7 @@ def render_page(
         .render(
             **values,
             title=title,
-            policy=content_policy(style, script, connect),
+            policy=content_policy(style, script, connect, images),
             style=Markup(style),
             script=Markup(script),
             content=Markup(data),
@@ -87,13 +89,14 @@ def template_text(name: str) -> str:
     return (files("seepage") / "templates" / name).read_text(encoding="utf-8")
 
 
-def content_policy(style: str, script: str = "", connect: str = "") -> str:
-    """Return a content security policy that allows an inline style, and a script if given."""
+def content_policy(style: str, script: str = "", connect: str = "", images: str = "") -> str:
+    """Return a content security policy that allows an inline style, and what else is given."""
     rules = {
         "default-src": "'none'",
         "script-src": script and _content_hash(script),
         "style-src": _content_hash(style),
         "connect-src": connect,
+        "img-src": images,
         "base-uri": "'none'",
         "form-action": "'none'",
     }
@@ -103,44 +106,3 @@ def content_policy(style: str, script: str = "", connect: str = "") -> str:
 def _content_hash(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-# Elements built in Python ------------------------------------------------------------------------
-
-
-def element(tag: str, *children: str | Iterable[str], **attributes: str | float | None) -> Markup:
-    """Return an HTML element; children and attributes are escaped unless they are `Markup`.
-
-    Parameters
-    ----------
-    tag
-        The name of the element.
-    children
-        Texts and elements, or lists of them.
-    attributes
-        By name: `class_` stands for `class`, other underscores for hyphens; None omits one.
-
-    Examples
-    --------
-    >>> str(element("p", "a < b ", element("b", "c"), class_="note", title='"'))
-    '<p class="note" title="&quot;">a &lt; b <b>c</b></p>'
-    """
-    formatted = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{html.escape(_attribute_text(value))}"'
-        for name, value in attributes.items()
-        if value is not None
-    )
-    return Markup(f"<{tag}{formatted}>{joined(*children)}</{tag}>")
-
-
-def joined(*children: str | Iterable[str]) -> Markup:
-    """Return the concatenation of texts, which are escaped, and elements."""
-    parts = []
-    for child in children:
-        items = [child] if isinstance(child, str) else child
-        parts += [item if isinstance(item, Markup) else html.escape(item) for item in items]
-    return Markup("".join(parts))
-
-
-def _attribute_text(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"

@@ -195,5 +195,5 @@ def test_a_truncated_file_is_rejected(tmp_path, size):
     done = run("report", "result.json", cwd=tmp_path)
     assert done.returncode == 2
     assert "is no JSON" in done.stderr
-    assert "`seepage analyse --format json` write one" in done.stderr
+    assert "; an analysis is written as JSON" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -65,7 +65,7 @@ def test_the_command_writes_the_page(small, tmp_path):
 )
 def test_other_files_than_results_are_rejected(tmp_path, content, message):
     (tmp_path / "odd.json").write_bytes(content)
-    with pytest.raises(InputError, match=rf"{message}.*; `Analysis\.save` and .* write one"):
+    with pytest.raises(InputError, match=rf"{message}.*; an analysis is written as JSON"):
         sp.Analysis.load(tmp_path / "odd.json")
 
 
@@ -134,7 +134,7 @@ def test_scripts_compute_nothing_and_stay_few():
 
 def test_every_script_and_style_is_on_a_page():
     assert {path.stem for path in (TEMPLATES / "js").glob("*.js")} == set(SCRIPTS)
-    styles = {*STYLES, *PLAN_STYLES, "questionnaire"}
+    styles = {*STYLES, *PLAN_STYLES, "questionnaire", "reproduction"}
     assert {path.stem for path in (TEMPLATES / "css").glob("*.css")} == styles
 
 

@@ -23,7 +23,7 @@ from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsCompari
 from seepage.totals.experienced import Experience
 from seepage.totals.guarantees import Kind
 
-HINT = "`Analysis.save` and `seepage analyse --format json` write one"
+HINT = "an analysis is written as JSON"
 
 AtLeast0: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]

@@ -94,7 +94,7 @@ def test_missing_data_are_listed(tmp_path):
         PAPER, [_kept([], data={"CelebA": "not at hand", "Adult": "at hand"})], tmp_path
     )
     assert "Not at hand in this run: CelebA" in page
-    assert "No copy of DSS, the paper&#x27;s fourth dataset, was found" in page
+    assert "No copy of DSS, the paper's fourth dataset, was found" in page
 
 
 def test_items_that_were_not_computed_are_listed(tmp_path):

@@ -3,18 +3,16 @@
 import base64
 import csv
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from itertools import groupby
 from pathlib import Path
-from string import Template
+from typing import Any
 
 import msgspec
-from markupsafe import Markup
 
 from seepage import __version__
-from seepage._pages import element, joined
+from seepage._pages import render_page
 from seepage.study.reproduction.findings import (
     VERDICTS,
     Comparison,
@@ -37,22 +35,19 @@ def make_page(
     items: Mapping[str, PaperItem], finished: Iterable[FinishedItem], folder: Path
 ) -> str:
     """Return the page of all finished items; all texts are escaped."""
-    by_name = {item.item: item for item in finished}
-    expected = expected_numbers()
-    meanings = [
-        (_verdict("dt", name), element("dd", meaning)) for name, (_, meaning) in VERDICTS.items()
-    ]
-    return _filled(
-        "page.html",
-        style=Markup(_file("page.css")),
-        provenance=f"seepage {__version__}; {len(by_name)} of {len(items)} items made.",
-        legend=element("dl", *meanings, class_="legend"),
-        summary=_summary(items, by_name),
-        missing=_missing_data(by_name.values()),
-        sections=joined(
-            _section(items[name], item, folder, expected.get(name, {}))
-            for name, item in by_name.items()
-        ),
+    expected, made = expected_numbers(), list(finished)
+    states = [state for item in made for state in item.data.items()]
+    return render_page(
+        "reproduction.html",
+        "The paper, reproduced",
+        styles=["reproduction"],
+        images="data:",
+        version=__version__,
+        verdicts=VERDICTS,
+        papers=items,
+        sections={item.item: _section(item, folder, expected.get(item.item, {})) for item in made},
+        missing=sorted({name for name, state in states if state == "not at hand"}),
+        rounded=_rounded,
     )
 
 
@@ -76,88 +71,31 @@ def differences(numbers: Mapping[str, float], expected: Mapping[str, float]) -> 
     ]
 
 
-def _section(
-    paper: PaperItem, item: FinishedItem, folder: Path, expected: Mapping[str, float]
-) -> Markup:
-    notes = [element("li", note) for note in item.notes]
-    explanation = [element("h3", "Explanation"), element("ul", notes)] if notes else []
-    return _filled(
-        "item.html",
-        name=item.item,
-        place=paper.place,
-        title=paper.title,
-        shows=item.shows,
-        charts=joined(_figure(chart, paper, folder) for chart in item.charts),
-        comparisons=_comparisons(item.comparisons),
-        notes=joined(explanation, _data_table(item, folder)),
-        footer=_footer(item, expected),
-    )
+def _section(item: FinishedItem, folder: Path, expected: Mapping[str, float]) -> dict[str, Any]:
+    """Return an item with its pictures as base64, its comparisons by group, and its table."""
+    groups = groupby(item.comparisons, key=lambda comparison: comparison.group)
+    return {
+        "item": item,
+        "counts": _verdict_counts(item.comparisons),
+        "pictures": [
+            base64.b64encode((folder / f"{chart}.svg").read_bytes()).decode()
+            for chart in item.charts
+        ],
+        "groups": [_group(name, list(members)) for name, members in groups],
+        "table": _data_table(item, folder),
+        "footer": _footer(item, expected),
+    }
 
 
-def _figure(chart: str, paper: PaperItem, folder: Path) -> Markup:
-    picture = base64.b64encode((folder / f"{chart}.svg").read_bytes()).decode()
-    description = escape(f"{paper.place}: {paper.title}")
-    return element(
-        "figure", Markup(f'<img alt="{description}" src="data:image/svg+xml;base64,{picture}">')
-    )
-
-
-def _table(
-    titles: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int], **more: str
-) -> Markup:
-    """Return an HTML table; `numbers` are the indices of numeric columns."""
-    classes = ["number" if index in set(numbers) else None for index in range(len(titles))]
-
-    def table_row(tag: str, cells: Sequence[str]) -> Markup:
-        pairs = zip(cells, classes, strict=True)
-        return element("tr", [element(tag, cell, class_=name) for cell, name in pairs])
-
-    return element("table", table_row("th", titles), [table_row("td", row) for row in rows], **more)
-
-
-def _comparisons(comparisons: Iterable[Comparison]) -> Markup:
-    titles = ("Quantity", "The paper", "Ours", "Deviation", "Tolerance", "Verdict")
-    parts = []
-    for group, members in groupby(comparisons, key=lambda comparison: comparison.group):
-        in_group = list(members)
-        rows = [
-            (
-                comparison.what.removeprefix(f"{group}: "),
-                comparison.paper,
-                "" if comparison.ours is None else f"{comparison.ours:.4g}",
-                comparison.deviation,
-                comparison.tolerance,
-                _verdict("span", comparison.verdict),
-            )
-            for comparison in in_group
-        ]
-        content = element("div", _table(titles, rows, [2], class_="comparisons"), class_="wide")
-        if group:
-            counts = _verdict_counts(in_group).items()
-            tally = ", ".join(f"{count} {VERDICTS[verdict][0]}" for verdict, count in counts)
-            compared = any(item.verdict not in ("ours", "no data") for item in in_group)
-            is_open = "" if compared and len(in_group) <= MAX_OPEN else None
-            summary = element("summary", f"{group}: {tally}")
-            content = element("details", summary, content, open=is_open)
-        parts.append(content)
-    return joined(parts)
-
-
-def _summary(papers: Mapping[str, PaperItem], finished: Mapping[str, FinishedItem]) -> Markup:
-    rows: list[Sequence[str]] = []
-    for name, paper in papers.items():
-        item = finished.get(name)
-        if item is None:
-            rows.append((paper.place, paper.title, "not made yet", ""))
-            continue
-        counts = [
-            _verdict("span", verdict, f"{count} ")
-            for verdict, count in _verdict_counts(item.comparisons).items()
-        ]
-        tally = Markup(", ".join(counts))
-        link = element("a", paper.place, href=f"#{name}")
-        rows.append((link, paper.title, tally, f"{item.seconds:.1f}"))
-    return _table(("Item", "What", "Verdicts", "Seconds"), rows, [3])
+def _group(name: str, members: list[Comparison]) -> dict[str, Any]:
+    """Return comparisons under one heading; open if some were compared and there are few."""
+    compared = any(member.verdict not in ("ours", "no data") for member in members)
+    return {
+        "name": name,
+        "rows": members,
+        "counts": _verdict_counts(members),
+        "open": compared and len(members) <= MAX_OPEN,
+    }
 
 
 def _verdict_counts(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
@@ -166,30 +104,12 @@ def _verdict_counts(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
     return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
-def _missing_data(finished: Iterable[FinishedItem]) -> Markup:
-    states = [state for item in finished for state in item.data.items()]
-    missing = {name for name, state in states if state == "not at hand"}
-    lines = [
-        "No copy of DSS, the paper's fourth dataset, was found: what it shows of DSS is not "
-        "compared. Diabetes 130 and NIST ACS stand in for it under their own names."
-    ]
-    if missing:
-        lines.append(
-            f"Not at hand in this run: {', '.join(sorted(missing))}; see `seepage datasets`."
-        )
-    return joined(element("p", line) for line in lines)
-
-
-def _data_table(item: FinishedItem, folder: Path) -> Markup:
-    """Return the item's table, folded; nothing if it is empty or has more than `MAX_ROWS` rows."""
+def _data_table(item: FinishedItem, folder: Path) -> list[list[str]]:
+    """Return the item's table with its titles; [] if it is empty or longer than `MAX_ROWS`."""
     if not 0 < item.rows <= MAX_ROWS:
-        return Markup("")
+        return []
     with (folder / f"{item.item}.csv").open(encoding="utf-8", newline="") as file:
-        titles, *rows = csv.reader(file)
-    cells = [[_rounded(text) for text in row] for row in rows]
-    table = _table([title.replace("_", " ") for title in titles], cells, range(len(titles)))
-    summary = element("summary", f"The table ({item.rows} rows)")
-    return element("details", summary, element("div", table, class_="wide"))
+        return list(csv.reader(file))
 
 
 def _footer(item: FinishedItem, expected: Mapping[str, float]) -> str:
@@ -210,16 +130,6 @@ def _rounded(text: str) -> str:
         return text if len(text) <= 6 else f"{float(text):.4g}"
     except ValueError:
         return text
-
-
-def _verdict(tag: str, verdict: Verdict, before: str = "") -> Markup:
-    css_class = f"verdict {verdict.replace(' ', '-')}"
-    return element(tag, before + VERDICTS[verdict][0], class_=css_class)
-
-
-def _filled(template: str, **parts: str) -> Markup:
-    """Return a template file with its placeholders replaced, texts escaped."""
-    return Markup(Template(_file(template)).substitute({k: joined(v) for k, v in parts.items()}))
 
 
 def _file(name: str) -> str:
