@@ -346,7 +346,7 @@ def test_a_table_too_large_for_exact_totals_is_named():
         ({"together": [("a0",)]}, "at least two"),
         ({"together": [("a0", "a1")], "left_out": ["a1"]}, "but is not asked"),
         ({"never": [("a0", "a1", "a2")]}, "must name two"),
-        ({"joint": [("a0", "a1")], "never": [("a0", "a1")]}, "`never` forbids to ask together"),
+        ({"joint": [("a0", "a1")], "never": [("a0", "a1")]}, "which never forbids to ask together"),
         ({"joint": [("a0", "a1")], "left_out": ["a0"]}, "joint must name attributes"),
         ({"least": 2.0}, "least useful"),
         ({"public": ["a0"], "left_out": ["a0"]}, "both public and left out"),

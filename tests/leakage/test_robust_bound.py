@@ -233,3 +233,21 @@ def test_a_matrix_of_robust_bounds(mechanism):
         growth = math.expm1(1.0)
         truth = np.log((1 + growth * high) / (1 + growth * low)).max()
         assert robust.values[0, 2] == pytest.approx(truth)
+
+
+def test_the_relaxation_at_budget_zero_is_the_distance_of_rows():
+    """With epsilon 0 only delta leaks: delta times the largest total variation distance."""
+    rows, half = np.array([[0.5, 0.5], [0.2, 0.8]]), 0.05
+    found = leakage_bound(rows, 0.0, delta=1e-3, uncertainty=half)
+    assert (found.value, found.relaxation) == (0.0, pytest.approx(1e-3 * (0.3 + 2 * half)))
+    assert leakage_bound(rows, 0.0, delta=1e-3, radius=half).relaxation == found.relaxation
+    draw = np.random.default_rng(2)
+    wide = draw.dirichlet(np.ones(4), 3)
+    most = leakage_bound(wide, 0.0, delta=0.5, uncertainty=0.1).relaxation / 0.5
+    near = np.abs(wide[:, None] - wide[None]).sum(axis=2).max() / 2
+    assert near <= most <= 1
+    for _ in range(200):
+        moved = np.clip(wide + draw.uniform(-0.1, 0.1, wide.shape), 0, 1)
+        inside = np.isclose(moved.sum(axis=1), 1, atol=0.02)
+        for a, b in itertools.permutations(moved[inside], 2):
+            assert np.maximum(a - b, 0).sum() <= most + 0.02

@@ -21,7 +21,7 @@ from seepage.totals import (
     total_leakage,
 )
 from seepage.totals import exact_total as exact_module
-from seepage.totals.total import choose_guarantee
+from seepage.totals.total import TotalSettings, choose_guarantee, compute_total
 
 
 def test_totals_are_sorted_by_kind():
@@ -106,6 +106,32 @@ def test_auto_takes_the_strongest_feasible_guarantee(monkeypatch):
     coins = tuples_of(np.ones((2,) * 11, dtype=np.int64))
     assert chosen(coins) == "sampled"
     assert total_leakage(coins, 1.0).guarantee == "sampled"
+
+
+def test_auto_for_the_population(monkeypatch):
+    def chosen_for_all(data):
+        return choose_guarantee(data, sp.leakage_matrix(as_pairs(data), 1.0), "population")
+
+    many = tuples_of(np.full((2, 2, 2), 1000, dtype=np.int64))
+    assert chosen_for_all(many) == "exact"
+    monkeypatch.setattr("seepage.totals.total.population_is_feasible", lambda columns: False)
+    assert chosen_for_all(many) == "merged"
+    few = tuples_of((np.arange(2**14).reshape((2,) * 14) % 2047 == 0).astype(np.int64))
+    assert chosen_for_all(few) == chosen_for_all(few.pairs()) == "worst"
+    assert total_leakage(few, 1.0, scope="population").guarantee == "worst"
+    merged = total_leakage(few, 1.0, guarantee="merged", scope="population")
+    assert merged.values == pytest.approx(merged.worst), "no better than the sum of budgets"
+
+
+def test_robust_bounds_have_no_totals_of_the_table():
+    data = survey_joint()
+    matrix = sp.leakage_matrix(data, 1.0, mechanism="grr", radius=0.1)
+    for guarantee in ("exact", "merged", "sampled", "witness"):
+        with pytest.raises(GuaranteeError, match=r"robust bounds of radius 0\.1; use"):
+            compute_total(guarantee, data, matrix, TotalSettings())
+    plain = sp.leakage_matrix(data, 1.0, mechanism="grr")
+    robust, own = (compute_total("independent", data, m, TotalSettings()) for m in (matrix, plain))
+    assert (robust.values >= own.values).all()
 
 
 def test_auto_and_the_sum_of_budgets():

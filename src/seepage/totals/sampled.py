@@ -170,8 +170,6 @@ def max_sample_mean(mean: float, rate: float) -> float | None:
 
 
 def _kl(m: float, mu: float) -> float:
-    if m == 0:
-        return -math.log1p(-mu)
     return m * math.log(m / mu) + (1 - m) * math.log((1 - m) / (1 - mu))
 
 
