@@ -13,6 +13,7 @@ from seepage.leakage import Release, releases
 from seepage.totals.exact_total import exact_totals
 from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
 from seepage.totals.sampled import sampled_totals
+from seepage.totals.total import TotalSettings
 from seepage.totals.witness_search import search_witness
 
 EPSILON = 0.9264
@@ -104,15 +105,7 @@ def full() -> list[Figure]:
     """Measure `sampled` as a whole: 20,000 reports, all 40 targets; and exact of 25 attributes."""
     tuples = people()
     begin = time.perf_counter()
-    sampled_totals(
-        tuples,
-        released(tuples),
-        "report",
-        delta=0.01,
-        confidence=0.95,
-        reports=20_000,
-        seed=0,
-    )
+    sampled_totals(tuples, released(tuples), "report", TotalSettings())
     taken = time.perf_counter() - begin
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     what = f"sampled, {tuples.records:,} x {len(tuples.domain)}, 20,000 reports"

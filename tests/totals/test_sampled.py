@@ -38,6 +38,7 @@ from seepage.totals.sampled import (
     report_weights,
     sampled_totals,
 )
+from seepage.totals.total import TotalSettings
 from strategies import exponential
 
 RNG = np.random.default_rng(11)
@@ -184,15 +185,10 @@ def failures(confidence, repeats, reports=600, delta=0.05):
     laws = [laws_of(JOINT, "grr", 1.0, target) for target in range(3)]
     failed = 0
     for seed in range(repeats):
-        values, _, _ = sampled_totals(
-            tuples,
-            released,
-            "report",
-            delta=delta,
-            confidence=confidence,
-            reports=reports,
-            seed=seed,
+        options = TotalSettings(
+            target_delta=delta, confidence=confidence, reports=reports, seed=seed
         )
+        values, _, _ = sampled_totals(tuples, released, "report", options)
         assert np.isfinite(values).all()
         failed += any(
             hockey_stick(law, value) > delta for law, value in zip(laws, values, strict=True)

@@ -21,6 +21,7 @@ exceeds W(x) = 1 / (P(x) min over records r with x of g(r)).
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,6 +42,9 @@ from seepage.totals.drawn_reports import (
     value_offsets,
 )
 
+if TYPE_CHECKING:
+    from seepage.totals.total import TotalSettings
+
 ROUNDING_SHARE = 1e-9
 """Share of the allowed mean left unused, above the rounding error of sums over reports."""
 
@@ -52,15 +56,7 @@ DRAW_MARGIN = 1.5
 
 
 def sampled_totals(
-    data: Records,
-    released: Sequence[Release],
-    view: View,
-    *,
-    delta: float,
-    confidence: float,
-    reports: int,
-    seed: int | np.random.Generator | None,
-    progress: Progress | None = None,
+    data: Records, released: Sequence[Release], view: View, settings: "TotalSettings"
 ) -> tuple[Floats, list[str], int]:
     """Return an (L, delta) total for every attribute, valid at once with probability `confidence`.
 
@@ -68,16 +64,9 @@ def sampled_totals(
     ----------
     data, released, view
         The table, how each attribute is released, and what the adversary keeps.
-    delta
-        The delta of every total.
-    confidence
-        1 - beta, the probability over the drawn reports that all totals hold, at least.
-    reports
-        The number of reports n to draw.
-    seed
-        The same seed gives the same totals.
-    progress
-        Called with the number of records done and of all records.
+    settings
+        The `target_delta` of every total; the `confidence` 1 - beta, the probability over the drawn
+        reports that all totals hold, at least; the number n of `reports`; `seed` and `progress`.
 
     Returns
     -------
@@ -103,10 +92,11 @@ def sampled_totals(
     starts = value_offsets(data.domain)[:-1]
     sizes = np.add.reduceat(value_counts(data) > 0, starts, dtype=np.int64)
     pairs = max(1, int((sizes * (sizes - 1)).sum()))
-    level = math.log(pairs / (1 - confidence))
+    delta, reports = settings.target_delta, settings.reports
+    level = math.log(pairs / (1 - settings.confidence))
     needed = level / -math.log1p(-delta)
-    draws = draw_reports(data, released, view, reports, needed, seed)
-    weights = report_weights(data, draws, progress)
+    draws = draw_reports(data, released, view, reports, needed, settings.seed)
+    weights = report_weights(data, draws, settings.progress)
     upper_bounds, guard = max_weights(data, draws), rounding_error(data, draws)
     values, rare = [], []
     for target, start in enumerate(starts):

@@ -351,16 +351,7 @@ def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> C
 
 def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     delta = settings.target_delta
-    values, rare, sufficient = sampled_totals(
-        data,
-        matrix.releases,
-        matrix.view,
-        delta=delta,
-        confidence=settings.confidence,
-        reports=settings.reports,
-        seed=settings.seed,
-        progress=settings.progress,
-    )
+    values, rare, sufficient = sampled_totals(data, matrix.releases, matrix.view, settings)
     worst, slack = worst_totals(matrix.releases, matrix.view)
     better = np.isfinite(values) & ((values < worst) | (slack > delta))
     note = (
