@@ -341,7 +341,7 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
         "plan.json": msgspec.json.encode(client_plan(plan)) + b"\n",
         "vectors.json": msgspec.json.encode(
             {
-                "format": "seepage client vectors",
+                "format": "seepage test vectors",
                 "plan": plan.collection,
                 **client_vectors(wire, vectors),
             }
