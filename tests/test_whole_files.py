@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
+from command import run
 from seepage import _files
 from seepage._files import whole_file, writable
 from seepage.collection.perturb import perturb_file
@@ -118,6 +119,44 @@ def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
         file.write(b"x")
     assert (tmp_path / "whole").stat().st_mode == (tmp_path / "plain").stat().st_mode
     assert (tmp_path / "whole").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, nameless, monkeypatch):
+    if not nameless:
+        monkeypatch.setattr(_files, "_unnamed_file", lambda folder: None)
+    path = tmp_path / "whole"
+    for mode in (0o600, 0o640, 0o666, 0o444):
+        path.write_bytes(b"x")
+        path.chmod(mode)
+        with whole_file(path) as file:
+            file.write(b"y")
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+        assert path.read_bytes() == b"y"
+        path.unlink()
+
+
+@pytest.mark.parametrize("name", ["analysis", "pairs"])
+def test_counts_of_people_are_for_their_owner(tmp_path, name):
+    WRITERS[name](tmp_path / "new")
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
+    (tmp_path / "new").chmod(0o644)
+    WRITERS[name](tmp_path / "new")
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o644
+
+
+def test_a_saved_analysis_of_the_command_is_for_its_owner(tmp_path):
+    command = ["analyse", "adult", "--columns", "sex,income", "--epsilon", "1"]
+    for form, mode in (("json", 0o600), ("csv", 0o666 & ~_umask())):
+        done = run(*command, "--format", form, "-o", tmp_path / form)
+        assert done.returncode == 0, done.stderr
+        assert stat.S_IMODE((tmp_path / form).stat().st_mode) == mode
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def test_without_unnamed_files_a_hidden_file_is_written(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -12,13 +13,15 @@ from seepage.errors import InputError
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[IO[bytes]]:
     """Yield a binary file to write to, which replaces `path` atomically at the end of the block.
 
     Parameters
     ----------
     path
-        The file to create or replace.
+        The file to create or replace; a file that is replaced keeps its permissions.
+    private
+        Whether a new file is for its owner only (mode 0600): it holds counts of people.
 
     Notes
     -----
@@ -30,7 +33,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     final = writable(path)
     partial = final.with_name(f".{final.name}.{uuid4().hex}")
     try:
+        mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else 0o600 if private else None
         with _unnamed_file(final.parent) or partial.open("xb") as file:
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), mode)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -43,9 +49,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         partial.unlink(missing_ok=True)
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file atomically, in UTF-8."""
-    with whole_file(path) as file:
+def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False) -> None:
+    """Write a text file atomically, in UTF-8; see `whole_file`."""
+    with whole_file(path, private=private) as file:
         file.write(text.encode())
 
 

@@ -95,8 +95,11 @@ class Analysis(Result):
         write_text(path, report_page(self, counts=counts))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it."""
-        write_text(path, json_text(self.to_dict()) + "\n")
+        """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it.
+
+        It has the counts of the table, so a new file is for its owner only (mode 0600).
+        """
+        write_text(path, json_text(self.to_dict()) + "\n", private=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Analysis":

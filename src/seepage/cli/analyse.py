@@ -86,7 +86,7 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     if options["report"] is not None:
         analysis.report(options["report"], counts=not options["no_counts"])
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
-    emit(_format_analysis(analysis, form, strongest), output)
+    emit(_format_analysis(analysis, form, strongest), output, private=form == "json")
 
 
 def _analyse_reports(

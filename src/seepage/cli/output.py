@@ -18,8 +18,8 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control and bidirectional characters, without tab and line feed."""
 
 
-def emit(text: str, output: str | None) -> None:
-    """Write text to standard output, or atomically to a file.
+def emit(text: str, output: str | None, *, private: bool = False) -> None:
+    """Write text to standard output, or atomically to a file, private for mode 0600.
 
     On a terminal, control characters (names may contain some) are escaped.
     """
@@ -28,7 +28,7 @@ def emit(text: str, output: str | None) -> None:
             text = CONTROL.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text)
         click.echo(text.rstrip("\n"), color=True)  # else Click removes escape sequences
         return
-    write_text(output, text.rstrip("\n") + "\n")
+    write_text(output, text.rstrip("\n") + "\n", private=private)
     click.echo(f"wrote {output}", err=True)
 
 

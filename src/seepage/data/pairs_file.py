@@ -54,10 +54,10 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
-    """Write pair counts to a Parquet file, atomically."""
+    """Write pair counts to a Parquet file, atomically; a new file has mode 0600."""
     import pyarrow.parquet as pq
 
-    with whole_file(path) as file:
+    with whole_file(path, private=True) as file:
         pq.write_table(pairs_table(pairs), file, compression="zstd", write_page_checksum=True)
 
 
