@@ -289,6 +289,19 @@ def test_cells_that_are_not_utf8(saved):
     assert "is not a valid file of pair counts" in load_error(saved)
 
 
+def test_single_bits_of_the_first_page_that_differ(pairs, saved):
+    """The header of a page has no checksum: indices may then exceed the dictionary."""
+    good = saved.read_bytes()
+    for bit in range(8 * 30):
+        content = bytearray(good)
+        content[bit // 8] ^= 1 << bit % 8
+        saved.write_bytes(content)
+        try:
+            assert PairCounts.load(saved) == pairs
+        except TableError as error:
+            assert len(str(error).splitlines()) == 1
+
+
 def replaced(column, change):
     def apply(table):
         place = table.column_names.index(column)

@@ -132,7 +132,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     try:
         domain = Domain.from_dicts(map(msgspec.structs.asdict, header.attributes))
         pairs = _from_table(table, domain, header.population)
-    except (InputError, UnicodeError) as problem:
+    except (InputError, UnicodeError, IndexError) as problem:
         raise _damaged(file, str(problem)) from None
     if pairs.records != header.records:
         raise _damaged(file, f"{header.records:,} records, but counts of {pairs.records:,}")
