@@ -9,7 +9,7 @@ from benchmarks import Figure, at_least, best_of, seconds
 from seepage._numerics import Floats
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
-from seepage.leakage import Release, releases
+from seepage.leakage.release import Release, releases
 from seepage.totals.exact_total import exact_totals
 from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
 from seepage.totals.sampled import sampled_totals

@@ -7,7 +7,7 @@ from seepage.collection.report_source import reports_schema
 from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
-from seepage.mechanisms import MatrixMechanism
+from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan import (
     Form,
     MatrixChannel,

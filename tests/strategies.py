@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import oracles
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
-from seepage.mechanisms import MatrixMechanism
+from seepage.mechanisms.transition_matrix import MatrixMechanism
 
 EPSILONS = [0.0, 1e-12, 1e-3, 0.5, 1.0, 3.0, 10.0, 50.0, 690.0, 700.0, 800.0]
 UNIT = 2.0**-53

@@ -15,7 +15,7 @@ from seepage import _files
 from seepage._files import whole_file, writable
 from seepage.collection.perturb import perturb_file
 from seepage.errors import InputError
-from seepage.mechanisms import GRR
+from seepage.mechanisms.direct import GRR
 
 PAIRS = sp.load_pairs("adult").select(["sex", "income"])
 PEOPLE = pa.table({"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25})

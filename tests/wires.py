@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import seepage
-from seepage.mechanisms import GRR, OUE, RAPPOR, Exponential, MatrixMechanism, SubsetSelection
+from seepage.mechanisms.direct import GRR, Exponential, SubsetSelection
+from seepage.mechanisms.transition_matrix import MatrixMechanism
+from seepage.mechanisms.unary import OUE, RAPPOR
 from seepage.plan.wire import CERTAIN, mechanism_wire
 
 CLIENT = Path(seepage.__file__).parent / "collection" / "client"

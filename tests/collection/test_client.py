@@ -17,8 +17,10 @@ from command import run
 from plan_examples import counts, plan_for
 from seepage.collection.client_files import client_vectors
 from seepage.errors import InputError
-from seepage.mechanisms import GRR, OLH, OUE, SubsetSelection
+from seepage.mechanisms.direct import GRR, SubsetSelection
 from seepage.mechanisms.exact_draws import exp_below
+from seepage.mechanisms.hashing import OLH
+from seepage.mechanisms.unary import OUE
 from seepage.plan import Plan
 
 pytestmark = wires.needs_node

@@ -12,7 +12,7 @@ from plan_examples import DOMAIN, people
 from seepage.collection.perturb import perturb_file
 from seepage.collection.report_leakage import analyse_reports
 from seepage.data.inputs import count_pairs
-from seepage.leakage import leakage_matrix
+from seepage.leakage.matrix import leakage_matrix
 from seepage.plan import Plan, make_plan
 from seepage.totals import total_leakage
 

@@ -24,9 +24,11 @@ from seepage.collection.report_source import reports_schema
 from seepage.collection.report_sums import MatrixSums
 from seepage.data.records import Records
 from seepage.errors import InputError
-from seepage.leakage import leakage_matrix
-from seepage.mechanisms import GRR, MatrixMechanism, mechanism
+from seepage.leakage.matrix import leakage_matrix
+from seepage.mechanisms import mechanism
+from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import randomness
+from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan import MatrixChannel
 
 RUNS = 400

@@ -18,7 +18,7 @@ from seepage.collection.client_files import (
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.mechanisms import MatrixMechanism
+from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan import Form, MatrixChannel, plan_of_forms
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})

@@ -11,8 +11,10 @@ from scipy.stats import chisquare
 import wires
 from seepage.collection.reference_client import draw_form, draw_report, form_bytes, perturb_record
 from seepage.errors import InputError
-from seepage.mechanisms import GRR, OLH, SHE
+from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import CERTAIN
+from seepage.mechanisms.hashing import OLH
+from seepage.mechanisms.she import SHE
 from seepage.plan.wire import mechanism_wire
 
 

@@ -13,8 +13,8 @@ from seepage.collection.report_intervals import (
     leakage_interval,
 )
 from seepage.collection.report_sums import pool_reports
-from seepage.leakage import leakage_matrix
 from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.matrix import leakage_matrix
 
 
 def intervals(joint, draws, confidence, epsilon=2.0):

@@ -22,8 +22,8 @@ from seepage.collection.report_intervals import (
 from seepage.collection.report_leakage import analyse_reports
 from seepage.collection.report_sums import pool_reports
 from seepage.errors import InputError
-from seepage.leakage import leakage_matrix
 from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import registered
 
 JOINT = np.array([[9000, 3000, 3000], [3000, 6000, 6000]])

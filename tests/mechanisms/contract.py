@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from seepage.errors import InputError
-from seepage.mechanisms import MatrixMechanism, Mechanism, mechanism, registered
+from seepage.mechanisms import mechanism, registered
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import true_probability
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueReports
+from seepage.mechanisms.transition_matrix import MatrixMechanism
 
 MATRIX = "matrix"
 NAMES = [*sorted(registered()), MATRIX]

@@ -24,7 +24,7 @@ from contract import (
 )
 from scipy.stats import binomtest, chi2
 
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import VectorReports
 
 

@@ -13,8 +13,7 @@ from scipy import stats
 from seepage.data.channel import Channel
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
-from seepage.mechanisms import Exponential
-from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.direct import GRR, Exponential
 from seepage.mechanisms.exact_draws import (
     Randomness,
     draw_outputs,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seepage.errors import InputError
-from seepage.mechanisms import BasicRAPPOR
 from seepage.mechanisms.reports import Reports
+from seepage.mechanisms.unary import BasicRAPPOR
 
 SETTINGS = [
     (0.5, 0.5, 0.75),

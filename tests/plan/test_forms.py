@@ -18,8 +18,10 @@ from seepage.data.records import Records
 from seepage.designs.form import cumulative, integer_shares
 from seepage.designs.report_channels import parse_integer, sum_above
 from seepage.errors import InputError
-from seepage.leakage import leakage_matrix
-from seepage.mechanisms import GRR, MatrixMechanism, registered
+from seepage.leakage.matrix import leakage_matrix
+from seepage.mechanisms import registered
+from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan import (
     Form,
     MatrixChannel,

@@ -17,7 +17,9 @@ from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
-from seepage.mechanisms import GRR, OUE, BasicRAPPOR, mechanism, registered
+from seepage.mechanisms import mechanism, registered
+from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.unary import OUE, BasicRAPPOR
 from seepage.plan import Plan, best_mechanism, make_plan
 from seepage.totals import total_leakage
 

@@ -15,7 +15,7 @@ from seepage.data.counting import count_codes
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.mechanisms import BasicRAPPOR
+from seepage.mechanisms.unary import BasicRAPPOR
 from seepage.plan import Plan, make_plan, plan_schema
 from seepage.plan.plan_file import SCHEMA
 

@@ -8,19 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wires
-from seepage.mechanisms import (
-    GRR,
-    OLH,
-    OUE,
-    RAPPOR,
-    SHE,
-    ApproximateGRR,
-    ApproximateSUE,
-    BasicRAPPOR,
-    Exponential,
-    SubsetSelection,
-)
+from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
 from seepage.mechanisms.exact_draws import exp_below
+from seepage.mechanisms.hashing import OLH
+from seepage.mechanisms.she import SHE
+from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
 from seepage.plan.wire import CERTAIN, mechanism_wire
 
 

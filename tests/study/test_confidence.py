@@ -7,7 +7,8 @@ from scipy import stats
 import seepage as sp
 from real_data import pairs_of, real_data
 from seepage.leakage.release import exact_leakage
-from seepage.mechanisms import GRR, mechanism
+from seepage.mechanisms import mechanism
+from seepage.mechanisms.direct import GRR
 from seepage.study.confidence import interval, poisson_distances, sampling_distances
 from seepage.study.simulation import Collection, largest_log_ratios, significance, simulate
 

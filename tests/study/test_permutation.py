@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seepage.mechanisms import GRR, OUE
+from seepage.mechanisms.direct import GRR
+from seepage.mechanisms.unary import OUE
 from seepage.study import simulation
 from seepage.study.estimation_task import report_channel
 from seepage.study.simulation import (

@@ -6,7 +6,10 @@ from scipy import stats
 
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
-from seepage.mechanisms import GRR, OUE, SHE, SubsetSelection, mechanism, registered
+from seepage.mechanisms import mechanism, registered
+from seepage.mechanisms.direct import GRR, SubsetSelection
+from seepage.mechanisms.she import SHE
+from seepage.mechanisms.unary import OUE
 from seepage.study.estimation_task import (
     REPORTS_PER_BLOCK,
     Task,

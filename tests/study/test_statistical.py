@@ -20,7 +20,7 @@ from seepage.data.counting import count_codes
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import exact_leakage
-from seepage.mechanisms import GRR
+from seepage.mechanisms.direct import GRR
 from seepage.study.estimates import LeakageEstimates, holm
 from seepage.study.estimation_task import make_task
 from seepage.study.statistical import estimate_leakage

@@ -20,7 +20,7 @@ from joint_oracle import (
 
 from seepage.data.records import Records
 from seepage.errors import InputError
-from seepage.leakage import releases
+from seepage.leakage.release import releases
 from seepage.mechanisms import mechanism
 from seepage.totals import GuaranteeError, drawn_reports, total_leakage
 from seepage.totals import sampled as sampled_module

@@ -10,7 +10,7 @@ from test_exact_total import in_words
 
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
-from seepage.mechanisms import GRR
+from seepage.mechanisms.direct import GRR
 from seepage.totals import JointWitness, total_leakage
 from strategies import exponential
 

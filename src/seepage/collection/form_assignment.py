@@ -41,7 +41,7 @@ from seepage._numerics import Integers
 from seepage.data.table.scan import CodedBatch
 from seepage.designs.form import cumulative
 from seepage.errors import InputError, Setting
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan.plan import Plan
 

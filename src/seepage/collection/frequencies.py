@@ -44,7 +44,7 @@ from seepage.collection.report_sums import (
 )
 from seepage.data.domain import Domain
 from seepage.errors import InputError
-from seepage.mechanisms import Estimate, Mechanism
+from seepage.mechanisms.base import Estimate, Mechanism
 from seepage.plan.plan import Plan
 
 STANDARD_ERRORS = (

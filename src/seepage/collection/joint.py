@@ -32,7 +32,7 @@ from seepage.collection.report_source import ReportSource, open_reports
 from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.domain import Attribute
 from seepage.errors import InputError, Setting
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.plan.plan import Plan
 
 MAX_SET_PAIRS = 1 << 22

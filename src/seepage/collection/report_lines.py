@@ -19,7 +19,8 @@ import pyarrow as pa
 from seepage import _checks
 from seepage.collection.report_source import GZIP, reports_schema, spread_reports
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism, SubsetSelection
+from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.direct import SubsetSelection
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports
 from seepage.plan.plan import Plan
 

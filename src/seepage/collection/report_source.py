@@ -13,7 +13,7 @@ import pyarrow as pa
 from seepage._numerics import Booleans, Integers
 from seepage.data.table.sources import PARQUET, find_files, first_bytes, suffix_of
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import (
     DamagedReportError,
     Reports,

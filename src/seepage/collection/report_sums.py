@@ -21,7 +21,7 @@ from seepage._numerics import Booleans, Floats
 from seepage.collection.report_source import ReportSource, open_reports
 from seepage.designs.report_channels import REPORT, MatrixChannel
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import Reports
 from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
 from seepage.plan.plan import Plan

@@ -15,7 +15,7 @@ from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import InputError, Setting
-from seepage.leakage import LeakageMatrix, leakage_matrix
+from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.composition import independent_totals

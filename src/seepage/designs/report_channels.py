@@ -15,8 +15,11 @@ from seepage import _checks
 from seepage._numerics import Floats, shortest_above
 from seepage.data.domain import Domain
 from seepage.errors import InputError
-from seepage.mechanisms import BasicRAPPOR, MatrixMechanism, Mechanism, registered
+from seepage.mechanisms import registered
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import CERTAIN
+from seepage.mechanisms.transition_matrix import MatrixMechanism
+from seepage.mechanisms.unary import BasicRAPPOR
 
 if TYPE_CHECKING:
     from seepage.designs.shaped.shaped_mechanism import ShapedMechanism

@@ -10,40 +10,12 @@ from seepage import _checks
 from seepage._registry import MECHANISMS
 from seepage.errors import InputError
 from seepage.leakage.release import PUBLIC
-from seepage.mechanisms.base import Estimate, Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
 from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.hashing import BLH, OLH
-from seepage.mechanisms.reports import Reports
 from seepage.mechanisms.she import SHE
-from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.mechanisms.two_level import SetMechanism, TwoLevelMechanism
-from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
-
-__all__ = [
-    "BLH",
-    "GRR",
-    "OLH",
-    "OUE",
-    "RAPPOR",
-    "SHE",
-    "ApproximateGRR",
-    "ApproximateSUE",
-    "BasicRAPPOR",
-    "Estimate",
-    "Exponential",
-    "Gaussian",
-    "MatrixMechanism",
-    "Mechanism",
-    "Reports",
-    "SetMechanism",
-    "SubsetSelection",
-    "TwoLevelMechanism",
-    "best_mechanism",
-    "mechanism",
-    "register",
-    "registered",
-]
+from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE
 
 TIE_TOLERANCE = 1e-9
 """Relative difference up to which two variances are tied; the shorter report wins a tie."""
@@ -66,6 +38,7 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
     Traceback (most recent call last):
         ...
     seepage.errors.InputError: a mechanism named 'grr' is registered already
+    >>> from seepage.mechanisms.two_level import TwoLevelMechanism
     >>> class Unfinished(TwoLevelMechanism):
     ...     name = "unfinished"
     >>> register(Unfinished)

@@ -17,7 +17,8 @@ from seepage.designs.form import Form, with_shares
 from seepage.designs.report_channels import ProductChannel, Question
 from seepage.designs.strategies import Strategy
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism, best_mechanism
+from seepage.mechanisms import best_mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import (
     PLAN_GUARANTEES,

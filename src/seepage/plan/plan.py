@@ -18,7 +18,7 @@ from seepage.designs.form import Form
 from seepage.designs.report_channels import Stored
 from seepage.designs.strategies import Strategy
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import Seed
 from seepage.plan.plan_parts import PlannedAttribute, Provenance, StoredAttribute, check_plan
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest

@@ -22,7 +22,7 @@ from seepage.designs.form import Form
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
 from seepage.errors import InputError
-from seepage.leakage import leakage_matrix
+from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_draws import Thresholds, exact_cells, largest_ratio, log_above
 from seepage.plan.make_plan import check_totals

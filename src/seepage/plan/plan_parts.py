@@ -12,7 +12,7 @@ from seepage.data.pairs import PairCounts
 from seepage.designs.form import Form
 from seepage.designs.report_channels import Budget, Question, Stored, check_frequencies
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.totals.guarantees import GUARANTEES, KINDS
 

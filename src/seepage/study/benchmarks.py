@@ -16,7 +16,8 @@ from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms import Mechanism, mechanism
+from seepage.mechanisms import mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.study.baselines import Analyser, analyse_with, as_analysers, reference_leakages
 
 Region = Literal["P1", "R1", "R2", "R3"]
@@ -232,8 +233,7 @@ class MechanismScore:
     mechanism, epsilon
         The mechanism's name, and the budget of every attribute.
     frequency_error, expected_frequency_error
-        NMSE of the estimated frequencies over all attributes: sum (f~ - f)^2 / sum f^2, simulated
-        and in closed form.
+        NMSE of all estimated frequencies, sum (f~ - f)^2 / sum f^2: simulated, and in closed form.
     zero_one_error, expected_zero_one_error
         0-1 loss of the inferred value, averaged over records, simulated and in closed form.
     normalised_tcpl, normalised_tcpl_inferred

@@ -19,7 +19,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import InputError, Setting
 from seepage.leakage.release import View
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import BitReports, ValueReports
 from seepage.study.confidence import interval
 from seepage.study.estimates import DecidingCells, EstimateSettings, LeakageEstimate

@@ -24,7 +24,8 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import View, releases
-from seepage.mechanisms import Mechanism, registered
+from seepage.mechanisms import registered
+from seepage.mechanisms.base import Mechanism
 from seepage.study.estimates import EstimateSettings, LeakageEstimate, LeakageEstimates, Method
 from seepage.study.estimation_task import Key, Task, make_task
 

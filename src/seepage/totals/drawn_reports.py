@@ -17,9 +17,9 @@ from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.records import Records
 from seepage.errors import Setting
-from seepage.leakage import Release
-from seepage.leakage.release import View
-from seepage.mechanisms import GRR, Mechanism
+from seepage.leakage.release import Release, View
+from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.direct import GRR
 from seepage.totals.guarantees import GuaranteeError
 
 IMPOSSIBLE = -1e6

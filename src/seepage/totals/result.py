@@ -12,8 +12,8 @@ from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage._results import Result, json_ready, short_list
 from seepage.data.domain import Domain
-from seepage.leakage import LeakageMatrix, Release
-from seepage.leakage.release import View
+from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.release import Release, View
 from seepage.totals.guarantees import GuaranteeError, Kind
 
 

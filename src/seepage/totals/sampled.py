@@ -29,8 +29,7 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.leakage import Release
-from seepage.leakage.release import View
+from seepage.leakage.release import Release, View
 from seepage.totals.drawn_reports import (
     Draws,
     draw_indices,

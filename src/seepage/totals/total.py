@@ -17,7 +17,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.data.table.options import DataOptions
 from seepage.errors import InputError
-from seepage.leakage import LeakageMatrix, leakage_matrix
+from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
 from seepage.totals.composition import (
     independent_totals,

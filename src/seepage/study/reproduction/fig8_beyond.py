@@ -16,7 +16,7 @@ from seepage.data.records import Records
 from seepage.designs.calibration import find_budgets
 from seepage.designs.equal_budgets import equal_split
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms import GRR
+from seepage.mechanisms.direct import GRR
 from seepage.study.reproduction.findings import Finding, Row
 from seepage.study.reproduction.paper_data import (
     MECHANISMS,

@@ -16,7 +16,7 @@ from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.study.correlation import Metric, correlation_matrix
 from seepage.study.estimates import LeakageEstimates
 from seepage.study.statistical import estimate_leakage

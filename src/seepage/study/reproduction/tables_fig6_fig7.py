@@ -15,7 +15,9 @@ from seepage._numerics import Floats
 from seepage.charts.scatter import agreement_chart, analyser_chart, mechanism_chart
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms import GRR, Mechanism, mechanism
+from seepage.mechanisms import mechanism
+from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.direct import GRR
 from seepage.study.benchmarks import benchmark_analysers, benchmark_mechanisms
 from seepage.study.reproduction.findings import Claim, Comparison, Finding, Row, not_compared
 from seepage.study.reproduction.paper_data import (
