@@ -8,7 +8,7 @@ import pytest
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import RARE, plug_in
-from seepage.study.reproduction.reproduction_page import expected_numbers
+from seepage.study.reproduction.runner import expected_numbers
 from seepage.study.reproduction.tables_fig6_fig7 import (
     COLLECTIONS,
     EXPLAINED,

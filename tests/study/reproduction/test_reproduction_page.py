@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from seepage.study.reproduction.findings import PAPER, Claim, Comparison, FinishedItem, not_compared
-from seepage.study.reproduction.reproduction_page import differences, expected_numbers, make_page
+from seepage.study.reproduction.runner import differences, expected_numbers, make_page
 
 EVIL = '<script>alert("x")</script> & <img src=http://evil>'
 

@@ -8,7 +8,6 @@ import pytest
 from seepage.charts.panels import bar_panels
 from seepage.errors import InputError
 from seepage.study.reproduction import Item, reproduce
-from seepage.study.reproduction import reproduction_page as page_module
 from seepage.study.reproduction import runner as running_module
 from seepage.study.reproduction.findings import Claim, PaperItem
 
@@ -52,7 +51,7 @@ def finds(monkeypatch):
     }
     monkeypatch.setattr(running_module, "ITEMS", items)
     monkeypatch.delenv("SEEPAGE_DATA", raising=False)
-    monkeypatch.setattr(page_module, "expected_numbers", dict)
+    monkeypatch.setattr(running_module, "expected_numbers", dict)
     return found
 
 
