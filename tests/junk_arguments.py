@@ -71,8 +71,6 @@ HOOKS = {
 """What mechanisms and kinds of reports define for the library, which calls it after its checks."""
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
-    "count_pairs": (TableOptions,),
-    "Records.from_data": (TableOptions,),
     "Plan.perturb": (TableOptions,),
     "find_budgets": (TotalSettings,),
 }

@@ -7,8 +7,7 @@ import math
 import operator
 import os
 import reprlib
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -256,25 +255,16 @@ def choices(value: Any, name: str, options: Iterable[str]) -> list[str]:
     return [choice(item, name, known) for item in items(value, name, "a name or several")]
 
 
-def options(given: Iterable[str], known: Iterable[str]) -> None:
-    """Check the names of options; the hint knows the parameters of the function called, too."""
-    names = set(known)
+def options(
+    given: Iterable[str], known: Iterable[str], function: Callable[..., Any] | None = None
+) -> None:
+    """Check the names of options; the hint knows the parameters of a function, too."""
+    names = list(known)
     for name in given:
         if name not in names:
-            hint = near_miss(name, {*names, *_parameters_of_public_callers()} - {name}, cutoff=0.7)
+            own = inspect.signature(function).parameters if function is not None else ()
+            hint = near_miss(name, [*names, *own], cutoff=0.7)
             raise InputError(f"there is no option {name!r}{hint}")
-
-
-def _parameters_of_public_callers() -> set[str]:
-    """Return the parameters of the public functions and methods that are being executed."""
-    public = set(sys.modules["seepage"].__all__)
-    frame, parameters = inspect.currentframe(), set[str]()
-    while frame is not None:
-        code, module = frame.f_code, str(frame.f_globals.get("__name__"))
-        if module.startswith("seepage.") and code.co_qualname.partition(".")[0] in public:
-            parameters.update(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-        frame = frame.f_back
-    return parameters - {"self", "cls"}
 
 
 def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:

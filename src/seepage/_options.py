@@ -16,6 +16,7 @@ from seepage import _checks
 Given = ParamSpec("Given")
 Chosen = TypeVar("Chosen")
 Answer = TypeVar("Answer")
+Owner = TypeVar("Owner")
 
 SECTION = re.compile(r"^( *)Parameters\n *-{10}\n(.*?)(?=^ *\w+\n *-{3,}\n|\Z)", re.M | re.S)
 """The section "Parameters" of a NumPy docstring: its indentation, and its text."""
@@ -96,16 +97,17 @@ def takes(
     def decorate(
         function: Callable[[Any, Chosen], Answer],
     ) -> Callable[Concatenate[Any, Given], Answer]:
-        data = next(iter(inspect.signature(function).parameters))
-        known = [data, *(field.name for field in fields(options))]  # type: ignore[arg-type]
+        signature = _signature(function, options)
+        chosen = {one.name for one in fields(options)}  # type: ignore[arg-type]
 
         @functools.wraps(function)
         def call(*given: Any, **keywords: Any) -> Answer:
-            _checks.options(keywords, known)
+            _checks.options(keywords, signature.parameters)
             arguments = signature.bind(*given, **keywords).arguments
-            return function(arguments.pop(data), options(**arguments))  # type: ignore[call-arg]
+            own = [value for name, value in arguments.items() if name not in chosen]
+            fields_given = {name: arguments[name] for name in arguments if name in chosen}
+            return function(*own, options(**fields_given))  # type: ignore[call-arg]
 
-        signature = _signature(function, options)
         call.__signature__ = signature  # type: ignore[attr-defined]
         call.__doc__ = _documented(function, options)
         return cast(Callable[Concatenate[Any, Given], Answer], call)
@@ -113,10 +115,19 @@ def takes(
     return decorate
 
 
+def method_takes(
+    options: Callable[Given, Chosen],
+) -> Callable[
+    [Callable[[Owner, Any, Chosen], Answer]], Callable[Concatenate[Owner, Any, Given], Answer]
+]:
+    """Return `takes` for methods, of an object or a class, data and options."""
+    return takes(options)  # type: ignore[return-value]
+
+
 def _signature(function: Callable[..., Any], options: Any) -> inspect.Signature:
-    """Return the signature of data, then the fields of the options, inherited ones last."""
+    """Return the signature: what is given, then the fields of the options, inherited ones last."""
     own = inspect.signature(function)
-    data = next(iter(own.parameters.values()))
+    *given, _ = own.parameters.values()
     inherited = {name for base in options.__mro__[1:] for name in vars(base).get(FIELDS, ())}
     defaults = {one.name: one.default_factory for one in fields(options)}
     keywords = [
@@ -124,7 +135,7 @@ def _signature(function: Callable[..., Any], options: Any) -> inspect.Signature:
         for one in inspect.signature(options).parameters.values()
     ]
     ordered = sorted(keywords, key=lambda one: (one.kind, one.name in inherited))
-    return own.replace(parameters=[data, *ordered])
+    return own.replace(parameters=[*given, *ordered])
 
 
 def _documented(function: Callable[..., Any], options: Any) -> str | None:

@@ -6,6 +6,7 @@ catch-all value of its attribute.
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any
 
@@ -104,6 +105,7 @@ def _reports(
     **table_options: Any,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of each batch of records."""
+    _checks.options(table_options, [one.name for one in fields(TableOptions)], _reports)
     assigned = form_column(plan, form, identifier, key)
     if identifier is not None and seed is not None:
         raise InputError(

@@ -6,6 +6,7 @@ Pair counts do not determine how much several sources reveal together [theory-to
 import math
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, SupportsIndex
 
@@ -14,8 +15,9 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Codes, Integers
-from seepage._results import Progress, Result
-from seepage.data.counting.count import ENGINES, SPARK, PairAccumulator, is_spark_frame
+from seepage._options import method_takes
+from seepage._results import Result
+from seepage.data.counting.count import SPARK, PairAccumulator, is_spark_frame
 from seepage.data.counting.distinct import (
     DistinctRecords,
     Gathering,
@@ -27,6 +29,7 @@ from seepage.data.counting.distinct import (
 )
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts, pair_offsets
+from seepage.data.table.options import DataOptions
 from seepage.errors import DomainError
 
 MAX_CELLS = 1 << 27
@@ -34,6 +37,25 @@ MAX_CELLS = 1 << 27
 
 MAX_WEIGHTED = 1 << 19
 """Rows times squared columns up to which pairs are counted with weights rather than by bit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(DataOptions):
+    """Options of `Records.from_data`.
+
+    Parameters
+    ----------
+    sample
+        Number of records to draw without replacement; all records if there are no more.  The
+        domain is still that of the whole table, and `pool` counts the records of the sample.
+    seed
+        Seed of the sample.  The same seed gives the same sample of the same files, with or without
+        Spark; a Spark DataFrame has no order, so its sample also depends on its partitions.  None
+        draws a different sample each time.
+    """
+
+    sample: int | None = None
+    seed: int | None = 0
 
 
 class Records(Result):
@@ -83,16 +105,8 @@ class Records(Result):
             part.flags.writeable = False
 
     @classmethod
-    def from_data(
-        cls,
-        data: Any,
-        *,
-        engine: str = "auto",
-        sample: int | None = None,
-        seed: int | None = 0,
-        progress: Progress | None = None,
-        **table: Any,
-    ) -> "Records":
+    @method_takes(RecordOptions)
+    def from_data(cls, data: Any, options: RecordOptions) -> "Records":
         """Return the distinct records of a table, with data and options as in `count_pairs`.
 
         Parameters
@@ -100,21 +114,6 @@ class Records(Result):
         data
             A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file,
             of a folder of such files, a glob, or a list of paths; or a Spark DataFrame.
-        engine
-            `"spark"`: the executors of the active Spark session read the Parquet files.  The other
-            engines of `count_pairs` make no difference here, since no pairs are counted.
-        sample
-            Number of records to draw without replacement; all records if there are no more.  The
-            domain is still that of the whole table.
-        seed
-            Seed of the sample.  The same seed gives the same sample of the same files, with or
-            without Spark; a Spark DataFrame has no order, so its sample also depends on its
-            partitions.  None draws a different sample each time.
-        progress
-            Called with the number of records read and their total, None if unknown.
-        table
-            Options of `seepage.data.table.TableOptions`: `columns`, `drop`, `bins`, `missing`, ...
-            `pool` counts the records of the sample.
 
         Notes
         -----
@@ -132,20 +131,16 @@ class Records(Result):
         >>> Records.from_data(people, sample=2)
         Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
-        from seepage.data.table.options import TableOptions
-
-        _checks.progress(progress)
-        options = TableOptions.from_keywords(**table)
-        new_gathering = _gathering(sample, seed)
-        _checks.choice(engine, "engine", ENGINES)
-        if engine == SPARK or is_spark_frame(data):
+        new_gathering = _gathering(options.sample, options.seed)
+        if options.engine == SPARK or is_spark_frame(data):
             from seepage.data.spark.engine import gather_with_spark
 
             domain, gathered = gather_with_spark(data, options, new_gathering)
             rows, weights = gathered.rows()
         else:
-            domain, gathered, (rows, weights) = gather_local(data, options, new_gathering, progress)
-        whole = sample is None or gathered.seen <= sample
+            read = gather_local(data, options, new_gathering, options.progress)
+            domain, gathered, (rows, weights) = read
+        whole = options.sample is None or gathered.seen <= options.sample
         records = cls(domain, rows.T, weights, population=None if whole else gathered.seen)
         if options.pool is None:
             return records

@@ -199,7 +199,7 @@ def find_budgets(
     """
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     _checks.flag(audit, "audit")
-    _checks.options(options, [*DATA_OPTIONS, *TOTAL_OPTIONS])
+    _checks.options(options, [*DATA_OPTIONS, *TOTAL_OPTIONS], find_budgets)
     settings = {name: value for name, value in options.items() if name in TOTAL_OPTIONS}
     table_options = {name: value for name, value in options.items() if name not in TOTAL_OPTIONS}
     counted = as_counted(data, **table_options)

@@ -5,7 +5,7 @@ from typing import Any
 
 from seepage import _checks
 from seepage._results import Progress
-from seepage.data.inputs import as_records
+from seepage.data.inputs import DATA_OPTIONS, as_records
 from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
 from seepage.designs.forms.form_search import time_limit
@@ -146,6 +146,7 @@ def find_design(
     _checks.choice(scope, "scope", SCOPES)
     _checks.choice(shape, "shape", SHAPES)
     sampling = {} if sample is None else {"sample": sample, "seed": seed_number}
+    _checks.options(table_options, DATA_OPTIONS, find_design)
     records = as_records(data, **sampling, **table_options)
     hint = Text("give the table itself, or ", Setting("scope", "population"))
     check_whole_table(records, "exact", "designs for the table", scope, hint)

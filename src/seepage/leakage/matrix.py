@@ -1,6 +1,7 @@
 """The leakage of every attribute about every other, as one matrix."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import permutations
 from typing import Any, NamedTuple, SupportsIndex
@@ -9,11 +10,13 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers, clustered_order
+from seepage._options import takes
 from seepage._registry import MECHANISMS
 from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
+from seepage.data.table.options import DataOptions
 from seepage.errors import DomainError
 from seepage.leakage.intervals import LeakageIntervals, population_intervals, ranked_pairs
 from seepage.leakage.leaks import Leak, Leakage
@@ -248,25 +251,12 @@ class LeakageMatrix(Result):
                 yield targets, sources, rows / rows.sum(axis=2, keepdims=True)
 
 
-def leakage_matrix(
-    data: Any,
-    epsilon: Any,
-    *,
-    mechanism: Any = None,
-    view: View = "report",
-    delta: Any = 0.0,
-    min_count: float = 0.0,
-    prior: float = 0.0,
-    radius: Any = 0.0,
-    **table_options: Any,
-) -> LeakageMatrix:
-    """Return the leakage of every attribute about every other.
+@dataclass(frozen=True, kw_only=True)
+class MatrixOptions(DataOptions):
+    """Options of `leakage_matrix`.
 
     Parameters
     ----------
-    data
-        A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a glob; the name
-        of a dataset; `PairCounts` or `Records`.
     epsilon
         The budget of every attribute; or one for each, as a sequence in the domain's order or a
         mapping by name.
@@ -284,8 +274,26 @@ def leakage_matrix(
         Above 0 for robust bounds: the maximum over all channels whose rows are within this total
         variation distance of the table's, see `leakage_bound`.  Exact up to 12 source values and
         for mechanisms whose report favours one value (GRR, EXP); an upper bound for others.
-    table_options
-        The table options of `count_pairs`.
+    """
+
+    epsilon: Any = field(kw_only=False)
+    mechanism: Any = None
+    view: View = "report"
+    delta: Any = 0.0
+    min_count: float = 0.0
+    prior: float = 0.0
+    radius: Any = 0.0
+
+
+@takes(MatrixOptions)
+def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
+    """Return the leakage of every attribute about every other.
+
+    Parameters
+    ----------
+    data
+        A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a glob; the name
+        of a dataset; `PairCounts` or `Records`.
 
     Returns
     -------
@@ -307,14 +315,14 @@ def leakage_matrix(
     """
     from seepage.data.inputs import as_pairs
 
-    _checks.choice(view, "view", VIEWS)
-    pairs = as_pairs(data, **table_options)
+    _checks.choice(options.view, "view", VIEWS)
+    pairs = as_pairs(data, **options.reading)
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
-    weights = {"min_count": min_count, "prior": prior}
+    weights = {"min_count": options.min_count, "prior": options.prior}
     smoothing = {name: _checks.weight(value, name) for name, value in weights.items()}
-    released = releases(pairs.domain, epsilon, mechanism, delta)
-    return LeakageMatrix(pairs, released, view, smoothing, radius)
+    released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)
+    return LeakageMatrix(pairs, released, options.view, smoothing, options.radius)
 
 
 class PoolingGain(NamedTuple):

@@ -3,17 +3,19 @@
 They do not determine the leakage: the paper's observation OB3, which `reproduce` confirms.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
+from seepage._options import takes
 from seepage._results import Result
 from seepage.data.domain import Domain, sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.data.table.options import DataOptions
 from seepage.errors import DomainError
 
 Metric = Literal["mi", "nmi", "pcc", "cramers_v"]
@@ -77,13 +79,12 @@ class CorrelationMatrix(Result):
         }
 
 
-def correlation_matrix(data: Any, metric: Metric, **table_options: Any) -> CorrelationMatrix:
-    """Return a measure of correlation between every two attributes, a symmetric matrix.
+@dataclass(frozen=True, kw_only=True)
+class CorrelationOptions(DataOptions):
+    """Options of `correlation_matrix`.
 
     Parameters
     ----------
-    data
-        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
     metric
         With p the joint distribution of X and Y, r and c its margins, N records:
 
@@ -91,8 +92,19 @@ def correlation_matrix(data: Any, metric: Metric, **table_options: Any) -> Corre
         * `"nmi"`: I / H(X, Y), the paper's normalisation;
         * `"pcc"`: Pearson's coefficient of the integer codes 0, 1, 2, ...;
         * `"cramers_v"`: sqrt(chi2 / (N (min(a, b) - 1))), a and b the numbers of values that occur.
-    table_options
-        Table options of `count_pairs`.
+    """
+
+    metric: Metric = field(kw_only=False)
+
+
+@takes(CorrelationOptions)
+def correlation_matrix(data: Any, options: CorrelationOptions) -> CorrelationMatrix:
+    """Return a measure of correlation between every two attributes, a symmetric matrix.
+
+    Parameters
+    ----------
+    data
+        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
 
     Notes
     -----
@@ -107,17 +119,17 @@ def correlation_matrix(data: Any, metric: Metric, **table_options: Any) -> Corre
     >>> nmi.values.shape, round(nmi["sex", "relationship"], 3)
     ((15, 15), 0.146)
     """
-    _checks.choice(metric, "metric", METRICS)
-    pairs = as_pairs(data, **table_options)
+    _checks.choice(options.metric, "metric", METRICS)
+    pairs = as_pairs(data, **options.reading)
     count = len(pairs.domain)
     result = np.zeros((count, count))
     for first, second, tables in pairs.tables_by_shape():
-        values = _MEASURES[metric](tables)
+        values = _MEASURES[options.metric](tables)
         result[first, second] = result[second, first] = values
     for index, marginal in enumerate(pairs.marginals):
-        result[index, index] = _MEASURES[metric](np.diag(marginal)[None])[0]
+        result[index, index] = _MEASURES[options.metric](np.diag(marginal)[None])[0]
     result.flags.writeable = False
-    return CorrelationMatrix(pairs, metric, result)
+    return CorrelationMatrix(pairs, options.metric, result)
 
 
 def _mutual_information(tables: Integers) -> Floats:

@@ -11,17 +11,18 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
 from seepage import _checks
-from seepage._results import Progress
+from seepage._options import takes
 from seepage.data.counting.count import usable_cores
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.data.table.options import DataOptions
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import View, releases
 from seepage.mechanisms import registered
@@ -33,37 +34,12 @@ MAX_REPORTS = 2**53
 """Largest number of reports that float64 represents exactly."""
 
 
-def estimate_leakage(
-    data: Any,
-    epsilon: Any,
-    *,
-    mechanism: Any,
-    target: str | None = None,
-    sources: Iterable[str] | None = None,
-    pairs: Iterable[tuple[str, str]] | None = None,
-    replicas: int = 50,
-    surrogates: int = 10_000,
-    seed: int | None = None,
-    view: View = "inferred",
-    method: Method = "aggregate",
-    scope: str = "table",
-    confidence: float = 0.95,
-    delta: Any = 0.0,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    **table_options: Any,
-) -> LeakageEstimates:
-    """Return leakages estimated from a simulated collection, with their uncertainty.
-
-    Each of N records reports r times through the mechanism; an attacker infers the source's value
-    from each report; P(inferred value given target value) is estimated, and the leakage from it
-    [paper, section III].
+@dataclass(frozen=True, kw_only=True)
+class EstimateOptions(DataOptions):
+    """Options of `estimate_leakage`.
 
     Parameters
     ----------
-    data
-        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.  For
-        `sources`, anything that has records.
     epsilon, delta
         The budget of every attribute, or one for each.
     mechanism
@@ -96,10 +72,37 @@ def estimate_leakage(
         Confidence level of each interval: the minimum probability that it covers the leakage.
     threads
         The number of pairs estimated concurrently; the number of cores by default.
-    progress
-        Called with the number of estimates done and of all estimates.
-    table_options
-        Table options of `count_pairs`.
+    """
+
+    epsilon: Any = field(kw_only=False)
+    mechanism: Any
+    target: str | None = None
+    sources: Iterable[str] | None = None
+    pairs: Iterable[tuple[str, str]] | None = None
+    replicas: int = 50
+    surrogates: int = 10000
+    seed: int | None = None
+    view: View = "inferred"
+    method: Method = "aggregate"
+    scope: str = "table"
+    confidence: float = 0.95
+    delta: Any = 0.0
+    threads: int | None = None
+
+
+@takes(EstimateOptions)
+def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
+    """Return leakages estimated from a simulated collection, with their uncertainty.
+
+    Each of N records reports r times through the mechanism; an attacker infers the source's value
+    from each report; P(inferred value given target value) is estimated, and the leakage from it
+    [paper, section III].
+
+    Parameters
+    ----------
+    data
+        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.  For
+        `sources`, anything that has records.
 
     Returns
     -------
@@ -125,35 +128,47 @@ def estimate_leakage(
     >>> estimate.lower < exact["sex", "occupation"].value < estimate.upper, estimate.p_value
     (True, 0.01)
     """
-    _checks.progress(progress)
-    drawn = secrets.randbits(63) if seed is None else seed
-    settings = EstimateSettings(replicas, surrogates, drawn, view, method, scope, confidence)
+    _checks.progress(options.progress)
+    drawn = secrets.randbits(63) if options.seed is None else options.seed
+    settings = EstimateSettings(
+        options.replicas,
+        options.surrogates,
+        drawn,
+        options.view,
+        options.method,
+        options.scope,
+        options.confidence,
+    )
     counted: PairCounts | Records
-    if sources is None:
-        counted = as_pairs(data, **table_options)
-        keys = _ordered_pairs(counted, target, pairs)
+    if options.sources is None:
+        counted = as_pairs(data, **options.reading)
+        keys = _ordered_pairs(counted, options.target, options.pairs)
     else:
-        if target is None or pairs is not None or isinstance(sources, str):
+        if options.target is None or options.pairs is not None or isinstance(options.sources, str):
             raise InputError(
                 "sources must be a list of names, with a target and without pairs",
                 parameter="sources",
             )
-        names = (target, *sources)
-        counted = as_records(data, **_options_for(names, table_options)).select(names)
+        names = (options.target, *options.sources)
+        counted = as_records(data, **_options_for(names, options.reading)).select(names)
         keys = [tuple(range(len(names)))]
-    mechanisms = mechanisms_of(counted.domain, epsilon, mechanism, delta)
+    mechanisms = mechanisms_of(counted.domain, options.epsilon, options.mechanism, options.delta)
     if counted.records * settings.replicas > MAX_REPORTS:
         raise InputError(
             f"records times replicas must be at most {MAX_REPORTS:,}, "
-            f"got {counted.records:,} times {_checks.shown(replicas)}"
+            f"got {counted.records:,} times {_checks.shown(options.replicas)}"
         )
-    workers = usable_cores() if threads is None else _checks.integer(threads, "threads", 1)
+    workers = (
+        usable_cores()
+        if options.threads is None
+        else _checks.integer(options.threads, "threads", 1)
+    )
     make = partial(make_task, counted, mechanisms, settings.view)
     estimates: dict[Key, LeakageEstimate] = {}
     for key, estimate in _run_tasks(keys, make, settings, workers):
         estimates[key] = replace(estimate, population=counted.population)
-        if progress is not None:
-            progress(len(estimates), len(keys))
+        if options.progress is not None:
+            options.progress(len(estimates), len(keys))
     return LeakageEstimates(counted.domain, estimates, settings)
 
 

@@ -11,7 +11,7 @@ columns (a permutation null).  It describes the drawn people and is no guarantee
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any
 
@@ -19,11 +19,13 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
+from seepage._options import takes
 from seepage._results import Progress, Result, begin_stage, json_ready
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.data.table.options import DataOptions
 from seepage.leakage.deviations import proportion_interval, quantile_intervals
 from seepage.leakage.release import VIEWS, Release, View, releases
 from seepage.totals.drawn_reports import (
@@ -174,26 +176,12 @@ def _limit_columns(name: str, estimates: Floats) -> dict[str, Floats]:
     return dict(zip(names, estimates.T, strict=True))
 
 
-def experienced_loss(
-    data: Any,
-    epsilon: Any,
-    *,
-    mechanism: Any,
-    people: int = DEFAULT_PEOPLE,
-    confidence: float = 0.95,
-    rare: int = 500,
-    view: View = "report",
-    delta: Any = 0.0,
-    seed: int | None = 0,
-    progress: Progress | None = None,
-    **table_options: Any,
-) -> Experience:
-    """Return the realised privacy loss of people drawn from a table, for each attribute.
+@dataclass(frozen=True, kw_only=True)
+class ExperienceOptions(DataOptions):
+    """Options of `experienced_loss`.
 
     Parameters
     ----------
-    data
-        A frame, a path, the name of a dataset, or `Records`; pair counts do not suffice.
     epsilon, delta
         The budget of every attribute, or one for each (a sequence, or a mapping by name).
     mechanism
@@ -209,10 +197,26 @@ def experienced_loss(
         What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     seed
         The same seed gives the same numbers; None for fresh randomness.
-    progress
-        Called with the number of steps done and of all steps.
-    table_options
-        Table options of `count_pairs`, such as `columns` and `bins`.
+    """
+
+    epsilon: Any = field(kw_only=False)
+    mechanism: Any
+    people: int = DEFAULT_PEOPLE
+    confidence: float = 0.95
+    rare: int = 500
+    view: View = "report"
+    delta: Any = 0.0
+    seed: int | None = 0
+
+
+@takes(ExperienceOptions)
+def experienced_loss(data: Any, options: ExperienceOptions) -> Experience:
+    """Return the realised privacy loss of people drawn from a table, for each attribute.
+
+    Parameters
+    ----------
+    data
+        A frame, a path, the name of a dataset, or `Records`; pair counts do not suffice.
 
     Notes
     -----
@@ -226,14 +230,23 @@ def experienced_loss(
     >>> sp.experienced_loss("survey", 1.0, mechanism="grr", people=200)
     Experience(...)
     """
-    _checks.choice(view, "view", VIEWS)
-    count = _checks.integer(people, "people", 1, _checks.MAX_DRAWS)
-    threshold = _checks.integer(rare, "rare", 1)
-    level = _checks.inner_probability(confidence, "confidence")
-    _checks.progress(progress)
-    counted = as_counted(data, records=True, **table_options)
-    released = releases(counted.domain, epsilon, mechanism, delta)
-    return experience_of(counted, released, view, count, level, seed, progress, rare=threshold)
+    _checks.choice(options.view, "view", VIEWS)
+    count = _checks.integer(options.people, "people", 1, _checks.MAX_DRAWS)
+    threshold = _checks.integer(options.rare, "rare", 1)
+    level = _checks.inner_probability(options.confidence, "confidence")
+    _checks.progress(options.progress)
+    counted = as_counted(data, records=True, **options.reading)
+    released = releases(counted.domain, options.epsilon, options.mechanism, options.delta)
+    return experience_of(
+        counted,
+        released,
+        options.view,
+        count,
+        level,
+        options.seed,
+        options.progress,
+        rare=threshold,
+    )
 
 
 def default_people(data: PairCounts | Records, released: Sequence[Release]) -> int:

@@ -13,7 +13,7 @@ leakage that of the reports from t on:
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,12 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Floats, round_down, round_up, summed_up
+from seepage._options import takes
 from seepage._results import Result, json_ready
 from seepage.data.channel import Channel, as_matrix
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_pairs
+from seepage.data.table.options import DataOptions
 from seepage.errors import InputError, Setting
 from seepage.leakage.likely_sets import LikelySets, best_of_all
 
@@ -193,24 +195,12 @@ class StreamLeakage(Result):
         return f"StreamLeakage({len(self.total)} steps, {self.kind}, {largest})"
 
 
-def stream_leakage(
-    data: Any,
-    epsilon: Any,
-    *,
-    steps: int | None = None,
-    backward: Channel | ArrayLike | Sequence[Any] | None = None,
-    initial: ArrayLike | None = None,
-    **table_options: Any,
-) -> StreamLeakage:
-    """Return the leakage over time of a sequence of reports of one attribute.
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions(DataOptions):
+    """Options of `stream_leakage`.
 
     Parameters
     ----------
-    data
-        A table (a frame, a path, the name of a dataset, `Records` or `PairCounts`) whose
-        attributes are the steps in order, from which the transitions in both directions are
-        counted.  Or the transitions P(next value given value): one k x k matrix for all steps, or
-        one per step.
     epsilon
         The budget of every step, or one per step.
     steps
@@ -220,8 +210,25 @@ def stream_leakage(
         first.  By default it follows from `initial` by Bayes' rule.
     initial
         With transitions only: the distribution of the first value; by default the stationary one.
-    table_options
-        Table options of `count_pairs`.
+    """
+
+    epsilon: Any = field(kw_only=False)
+    steps: int | None = None
+    backward: Channel | ArrayLike | Sequence[Any] | None = None
+    initial: ArrayLike | None = None
+
+
+@takes(StreamOptions)
+def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
+    """Return the leakage over time of a sequence of reports of one attribute.
+
+    Parameters
+    ----------
+    data
+        A table (a frame, a path, the name of a dataset, `Records` or `PairCounts`) whose
+        attributes are the steps in order, from which the transitions in both directions are
+        counted.  Or the transitions P(next value given value): one k x k matrix for all steps, or
+        one per step.
 
     Returns
     -------
@@ -242,21 +249,26 @@ def stream_leakage(
     """
     notes: tuple[str, ...] = ()
     if _are_transitions(data):
-        if table_options:
-            raise InputError(f"{min(table_options)} has no effect: transitions are no table")
-        to_next, to_previous = _channels(data, epsilon, steps, backward, initial)
+        if options.reading:
+            name = min(options.reading)
+            raise InputError(f"{name} has no effect: transitions are no table", parameter=name)
+        to_next, to_previous = _channels(
+            data, options.epsilon, options.steps, options.backward, options.initial
+        )
     else:
-        if backward is not None or initial is not None:
+        if options.backward is not None or options.initial is not None:
             raise InputError(
                 "backward and initial go with transitions; counts tell both directions themselves"
             )
-        pairs = as_pairs(data, **table_options)
+        pairs = as_pairs(data, **options.reading)
         caution = sample_caution(pairs)
         notes = () if caution is None else (caution,)
-        count = _number_of_steps(epsilon, steps, len(pairs.domain))
+        count = _number_of_steps(options.epsilon, options.steps, len(pairs.domain))
         to_next = [pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)]
         to_previous = [pairs.channel(target=t, source=t - 1).matrix for t in range(1, count)]
-    epsilons = [epsilon] * (len(to_next) + 1) if np.ndim(epsilon) == 0 else epsilon
+    epsilons = (
+        [options.epsilon] * (len(to_next) + 1) if np.ndim(options.epsilon) == 0 else options.epsilon
+    )
     budgets = np.array([_checks.epsilon(budget) for budget in epsilons])
     bpl = _accumulate(to_previous, budgets)
     fpl = _accumulate(to_next[::-1], budgets[::-1])[::-1]
