@@ -118,7 +118,7 @@ class TableOptions:
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
             given = getattr(self, name)
-            if given is not None:
+            if given is not None or name in ("drop", "missing_markers"):
                 object.__setattr__(self, name, tuple(_checks.texts(given, name)))
         _checks.mapping(self.rename, "rename", "a mapping from old to new names")
         _checks.texts(self.rename.values(), "rename")
