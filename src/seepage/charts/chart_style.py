@@ -220,7 +220,6 @@ PICTURES = {
 
 def as_picture(chart: Any) -> Any:
     """Return a copy of a chart that notebooks display as SVG."""
-    picture = chart.copy(deep=False)
-    # A plain assignment would be a field of the chart's specification.
-    object.__setattr__(picture, "__class__", PICTURES.get(type(chart), type(chart)))
-    return picture
+    kind = PICTURES.get(type(chart), type(chart))
+    # The fields of a chart's specification are the keywords of its class, as in `Chart.copy`.
+    return kind(**chart._kwds)

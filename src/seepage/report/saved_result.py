@@ -4,7 +4,6 @@ import base64
 import binascii
 import os
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -118,9 +117,6 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         raise InputError(f"{file} is no saved result: {error}; {HINT}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{file} is no JSON: {error}; {HINT}") from None
-    inconsistency = _inconsistency(saved)
-    if inconsistency:
-        raise InputError(f"{file} was edited: {inconsistency}")
     epsilons = saved.epsilon
     if isinstance(epsilons, list):
         epsilons = [0.0 if epsilon == "inf" else epsilon for epsilon in epsilons]
@@ -133,8 +129,8 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         radius=saved.radius,
         **msgspec.structs.asdict(saved.smoothing),
     )
-    if not np.allclose(matrix.values, saved.cpl, rtol=1e-9, atol=1e-12):
-        raise InputError(f"{file}: the leakages are not those of the saved counts and mechanisms")
+    if inconsistency := _inconsistency(saved, matrix):
+        raise InputError(f"{file} was edited: {inconsistency}")
     totals = tuple(_total(name, total, matrix) for name, total in saved.totals.items())
     return Analysis(
         matrix,
@@ -147,35 +143,23 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     )
 
 
-def _inconsistency(saved: _SavedAnalysis) -> str:
-    """Return the first field that does not fit the domain of a result, as text; "" if all do."""
-    names = [attribute.name for attribute in saved.domain]
-    count = len(names)
-    lists: dict[str, Sequence[Any] | Floats] = {
-        "attributes": saved.attributes,
-        **{
-            key: values
-            for key in ("epsilon", "mechanism", "delta", "limit")
-            if isinstance(values := getattr(saved, key), list)
-        },
-    }
+def _inconsistency(saved: _SavedAnalysis, matrix: LeakageMatrix) -> str:
+    """Return the first field that does not fit the leakages of a result; "" if all do."""
+    names = matrix.domain.names
+    shapes: dict[str, tuple[Any, tuple[int, ...]]] = {"cpl": (saved.cpl, (len(names),) * 2)}
     for name, total in saved.totals.items():
-        lists |= {f"totals of {name}": total.totals, f"deltas of {name}": total.deltas}
-        lists |= {f"evidence of {name}": total.evidence} if total.evidence else {}
-    shapes: dict[str, tuple[Floats, tuple[int, ...]]] = {"cpl": (saved.cpl, (count, count))}
-    for key, value in vars(saved.experienced).items() if saved.experienced else ():
-        if isinstance(value, np.ndarray):
-            shapes[f"{key} of experienced"] = value, (count, *SHAPES.get(key, ()))
-        elif isinstance(value, Sequence) and not isinstance(value, str) and key != "notes":
-            lists[f"{key} of experienced"] = value
-    for key, entries in lists.items():
-        if np.shape(entries)[:1] != (count,):
-            return f"{key} has {np.size(entries)} entries, the domain {count} attributes"
-    for key, (array, shape) in shapes.items():
-        if array.shape != shape:
-            return f"{key} has the shape {array.shape}, not {shape}"
-    if saved.attributes != names:
-        return "attributes are not those of the domain"
+        shapes[f"totals of {name}"] = total.totals, (len(names),)
+        shapes[f"deltas of {name}"] = total.deltas, (len(names),)
+        if total.evidence:
+            shapes[f"evidence of {name}"] = total.evidence, (len(names),)
+    for key, values in vars(saved.experienced).items() if saved.experienced else ():
+        if isinstance(values, (np.ndarray, list)):
+            shapes[f"{key} of experienced"] = values, (len(names), *SHAPES.get(key, ()))
+    for key, (values, shape) in shapes.items():
+        if (found := np.shape(values)) != shape:
+            return f"{key} has the shape {found}, not {shape}"
+    if not np.allclose(matrix.values, saved.cpl, rtol=1e-9, atol=1e-12):
+        return "the leakages are not those of the saved counts and mechanisms"
     if unknown := {*saved.totals, *saved.unavailable, *saved.refuted} - set(GUARANTEES):
         return f"there is no guarantee {min(unknown)!r}"
     if unknown := {name for refuted in saved.refuted.values() for name in refuted} - set(names):
@@ -186,6 +170,8 @@ def _inconsistency(saved: _SavedAnalysis) -> str:
 def _pairs(saved: _SavedAnalysis) -> PairCounts:
     """Return the pair counts of a saved result, decoded and checked against its digest."""
     domain = Domain.from_dicts(msgspec.to_builtins(saved.domain))
+    if domain.names != tuple(saved.attributes) or not saved.attributes:
+        raise InputError("the result was edited: its attributes are not those of the domain")
     ends = np.cumsum(domain.sizes)
     cells = int(ends[-1] + pair_offsets(domain.sizes)[-1])
     try:
