@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from seepage.errors import InputError
-from seepage.report.page import report_page
+from seepage.report import report_page
 
 SAVED = Path(__file__).parent / "report" / "result.json"
 PEOPLE = pa.table(

@@ -25,7 +25,7 @@ LAYERS = [
     ["plan", "collection"],
     ["study"],
     ["verdict"],
-    ["analysis_options", "analysis", "report"],
+    ["analysis_options", "analysis", "saved_analysis", "report"],
     ["cli"],
 ]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

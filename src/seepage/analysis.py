@@ -90,7 +90,7 @@ class Analysis(Result):
 
         Without `counts` the page has no shares of values in single pairs, which come from counts.
         """
-        from seepage.report.page import report_page
+        from seepage.report import report_page
 
         write_text(path, report_page(self, counts=counts))
 
@@ -108,7 +108,7 @@ class Analysis(Result):
         Totals and their evidence are as saved.  Leakages are computed again from the saved pair
         counts; an InputError is raised where they are not the saved ones.
         """
-        from seepage.report.saved_result import read_analysis
+        from seepage.saved_analysis import read_analysis
 
         return read_analysis(path)
 

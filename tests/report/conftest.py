@@ -4,7 +4,7 @@ import pytest
 from report_pages import analysed
 
 import seepage as sp
-from seepage.report.page import report_page
+from seepage.report import report_page
 
 READY = "html[data-ready]"
 WINDOW = {"width": 1280, "height": 900}

@@ -13,8 +13,8 @@ import pytest
 
 import seepage as sp
 from command import run
+from seepage import report as page
 from seepage.errors import InputError
-from seepage.report import page
 
 SAVED = Path(__file__).parent / "result.json"
 JUNK = [None, True, -1, 7, 0.5, 1e308, "x", "NaN", "inf", "-inf", [], {}, [[]], [None], {"x": 1}]

@@ -6,7 +6,7 @@ import pytest
 from report_pages import ProcessorClock, analysed, synthetic
 
 import seepage as sp
-from seepage.report.page import report_page
+from seepage.report import report_page
 
 ODD = [
     "</script><script>alert(1)</script>",

@@ -17,7 +17,7 @@ import seepage as sp
 from seepage.cli.analyse import report as command
 from seepage.errors import InputError
 from seepage.plan.plan_page import STYLES as PLAN_STYLES
-from seepage.report.page import GRID, SCRIPTS, STYLES, UNIT, leakage_grid, report_page
+from seepage.report import GRID, SCRIPTS, STYLES, UNIT, leakage_grid, report_page
 
 TEMPLATES = Path(sp.__file__).parent / "templates"
 TEXTS = {name: (TEMPLATES / "js" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS}
