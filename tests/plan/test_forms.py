@@ -389,6 +389,17 @@ def test_a_matrix_that_is_a_product_has_the_totals_of_the_product():
     assert np.allclose(matrix_totals(channel, "exact", records), expected, atol=1e-9)
 
 
+def test_public_attributes_count_in_the_totals_of_a_matrix():
+    records = Records.from_data(people(2000), domain=DOMAIN)
+    channel = matrix(DOMAIN, ["sex", "ill"], 1.0)
+    alone = matrix_totals(channel, "exact", records)
+    beside = matrix_totals(channel, "exact", records, ["job"])
+    assert beside[1] == math.inf
+    assert all(more >= less for more, less in zip(beside, alone, strict=True))
+    with pytest.raises(InputError, match="by 'worst' do not count public attributes; use 'exact'"):
+        matrix_totals(channel, "worst", records, ["job"])
+
+
 def test_every_form_is_checked():
     records = Records.from_data(people(500), domain=DOMAIN)
     channels = product(sex=1.0, ill=0.5), product(job=0.7), matrix(DOMAIN, ["sex", "ill"], 1.0)
