@@ -252,7 +252,8 @@ class DataOptions(TableOptions):
         `"numpy"`, `"numba"`, or `"auto"`: Numba if the work exceeds the time to load it; `"spark"`:
         the executors of the active Spark session read the Parquet files.  All counts are equal.
     progress
-        Called with the number of steps done and their total, None if unknown.
+        Called with the number of steps done and their total, None if unknown.  It is not called by
+        Spark, which shows its own progress.
     """
 
     engine: str = option(
