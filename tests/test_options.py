@@ -9,8 +9,7 @@ import pytest
 import seepage as sp
 from seepage._options import SECTION, changed
 from seepage.analysis_options import AnalysisOptions
-from seepage.cli.analyse import analyse
-from seepage.cli.counts import count
+from seepage.cli.analyse import analyse, count
 from seepage.data.table.options import DataOptions
 from seepage.errors import InputError
 

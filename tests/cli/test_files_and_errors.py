@@ -159,7 +159,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("analyse", "t.pairs", "-e", "1,5"), "'1,5' is not a valid float; see `seepage analyse"),
         (("count", "t.csv", "t.pairs", "-o", "new.pairs"), "as a folder or a glob in quotes"),
         (("analyse",), "Missing argument 'DATA'; see `seepage analyse --help`"),
-        (("analyze", "t.csv"), "there is no command 'analyze'; did you mean 'analyse'?"),
+        (("analyss", "t.csv"), "there is no command 'analyss'; did you mean 'analyse'?"),
         (("datasets", "nosuch"), "No such command 'nosuch'"),
         (("calibrate", "t.csv", "--limit", "3", "--weight", "sleep=2"), "--weight"),
         (("estimate", "reports.parquet", "--plan", "plan.json", "--method", "em"), "--joint"),

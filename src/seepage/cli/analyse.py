@@ -1,9 +1,10 @@
-"""`seepage analyse`, `report` and `stream`: leakages and totals as text or as a page."""
+"""`seepage analyse`, `report`, `stream`, `count`, `merge` and `datasets`: from data to leakages."""
 
 import csv
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,13 @@ from seepage.cli.output import (
     FileCommand,
     OutputFile,
     emit,
-    format_result,
     progress_bar,
     text_columns,
     write_chart,
+    write_result,
 )
 from seepage.data.domain import sample_caution
-from seepage.data.table.options import TableOptions
+from seepage.data.table.options import DataOptions, TableOptions
 from seepage.errors import InputError
 
 NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave pair counts out of the page.")
@@ -64,7 +65,7 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
       seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
     if options["plan"] is not None:
-        _analyse_reports(data, form, output, strongest, options)
+        _analyse_reports(data, strongest, options)
         return
     from seepage.analysis import analyse as analyse_data
 
@@ -89,9 +90,7 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     emit(_format_analysis(analysis, form, strongest), output, private=form == "json")
 
 
-def _analyse_reports(
-    data: str, form: str, output: str | None, strongest: int, options: dict[str, Any]
-) -> None:
+def _analyse_reports(data: str, strongest: int, options: dict[str, Any]) -> None:
     """Print the leakages estimated from collected reports, with their confidence intervals."""
     from seepage.cli.collect import readable_reports
     from seepage.plan import Plan
@@ -103,7 +102,7 @@ def _analyse_reports(
     reports = readable_reports(data, plan)
     with progress_bar("analysing") as progress:
         analysis = plan.analyse(reports, view=options["view"], progress=progress)
-    emit(format_result(form, analysis, _report_leaks_text, Path(data).name, strongest), output)
+    write_result(analysis, _report_leaks_text, Path(data).name, strongest)
 
 
 def _report_leaks_text(analysis: Any, name: str, strongest: int) -> str:
@@ -130,13 +129,7 @@ def _format_analysis(analysis: Any, form: str, strongest: int) -> str:
 
 @click.command("report", cls=FileCommand)
 @click.argument("result")
-@click.option(
-    "-o",
-    "--output",
-    type=OutputFile(),
-    default="report.html",
-    help="The page to write.",
-)
+@click.option("-o", "--output", type=OutputFile(), default="report.html", help="The page to write.")
 @NO_COUNTS
 def report(result: str, output: str, no_counts: bool) -> None:
     """Draw RESULT as one HTML page: an analysis of `analyse --format json`, or a plan.
@@ -175,13 +168,7 @@ def report(result: str, output: str, no_counts: bool) -> None:
 @click_options(TableOptions)
 @output_options
 def stream(
-    data: str | None,
-    transitions: str | None,
-    epsilon: float,
-    steps: int | None,
-    form: str,
-    output: str | None,
-    **options: Any,
+    data: str | None, transitions: str | None, epsilon: float, steps: int | None, **_: Any
 ) -> None:
     """Compute the leakage of a sequence of reports about the attribute's value at each step.
 
@@ -207,7 +194,7 @@ def stream(
     else:
         chain = count_data(str(data), TableOptions)
     leakage = stream_leakage(chain, epsilon, steps=steps)
-    emit(format_result(form, leakage, _stream_text), output)
+    write_result(leakage, _stream_text)
 
 
 def _read_transitions(path: str) -> list[list[float]]:
@@ -241,3 +228,130 @@ def _stream_text(leakage: Any) -> str:
         backward, forward = leakage.supremum[:2]
         lines.append(f"  limit: backward {backward:.6g}, forward {forward:.6g} at most")
     return "\n".join(lines)
+
+
+# Pair counts and datasets ------------------------------------------------------------------------
+
+
+@click.command("count", cls=FileCommand)
+@click.argument("data")
+@click.option("-o", "--output", required=True, type=OutputFile(), help="The file.")
+@click_options(DataOptions)
+@MASTER
+@click.option(
+    "--domain",
+    metavar="COUNTS",
+    type=click.Path(dir_okay=False),
+    help="Count in the domain of this file of pair counts, so that the two can be merged.",
+)
+def count(data: str, output: str, domain: str | None, **options: Any) -> None:
+    """Count all pairs of the table DATA into the file of pair counts OUTPUT.
+
+    The counts are all that an analysis needs: count where the records live, analyse elsewhere.
+    OUTPUT is one Parquet file in long form that any tool can read.
+
+    \b
+    Examples:
+      seepage count survey.csv -o survey.pairs
+      seepage count "part-*.parquet" -o all.pairs --drop id --bins age=0,18,65,120
+      seepage count people.tsv -o people.pairs --bins width:8 --missing drop
+      seepage count people/ -o people.pairs --engine spark --master spark://host:7077
+    """
+    from seepage.data.domain import how_many
+    from seepage.data.pairs import PairCounts
+
+    within = None if domain is None else PairCounts.load(domain).domain
+    pairs = count_data(data, domain=within)
+    pairs.save(output)
+    click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
+    for attribute in pairs.domain:
+        if attribute.size == 1:
+            click.echo(f"{attribute.name} is constant: always {attribute.values[0]}")
+
+
+@click.command("merge", cls=FileCommand)
+@click.argument("counts", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, type=OutputFile(), help="The file.")
+def merge(counts: tuple[str, ...], output: str) -> None:
+    """Add the files of pair counts COUNTS up into OUTPUT.
+
+    Shards can be counted anywhere and in any order, by any scheduler.  They must have the same
+    attributes and, for numbers with bins, the same bins: give their edges (--bins), open at both
+    ends so that no shard has a number outside.
+
+    \b
+    Examples:
+      seepage count part-0.parquet -o 0.pairs --bins age=-inf,18,65,inf
+      seepage count part-1.parquet -o 1.pairs --bins age=-inf,18,65,inf
+      seepage merge 0.pairs 1.pairs -o all.pairs
+    """
+    from seepage.data.domain import how_many
+    from seepage.data.pairs import PairCounts
+    from seepage.data.recoding import merge_pairs
+
+    _check_distinct(counts)
+    merged = merge_pairs([PairCounts.load(path) for path in counts])
+    merged.save(output)
+    click.echo(
+        f"{len(counts)} files, {how_many(merged)}, {len(merged.domain)} attributes -> {output}"
+    )
+
+
+def _check_distinct(counts: Sequence[str]) -> None:
+    """Raise an InputError if a file is given twice: its records would be counted twice."""
+    seen = dict[Path, str]()
+    for path in counts:
+        if seen.setdefault(Path(path).resolve(), path) is not path:
+            raise InputError(f"each file must be given once, got {path!r} twice")
+
+
+@click.group("datasets", invoke_without_command=True)
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@click.pass_context
+def datasets(context: click.Context, form: str) -> None:
+    """List the known datasets, or fetch one.
+
+    Files are looked for in the folder that SEEPAGE_DATA names, plain or gzipped.
+
+    \b
+    Examples:
+      seepage datasets
+      seepage datasets fetch adult
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from seepage.data.datasets import BUNDLED, DATASETS
+    from seepage.data.datasets.published_files import FOLDER_VARIABLE, download_folder
+
+    rows = []
+    for known in DATASETS.values():
+        where = "at hand" if known.at_hand else "fetch" if known.archive else "by hand"
+        bundled = "counts bundled" if known.name in BUNDLED else ""
+        rows.append([known.name, where, bundled, known.licence, known.title])
+    if form == "json":
+        keys = ["name", "files", "counts", "licence", "title"]
+        emit(json_text([dict(zip(keys, row, strict=True)) for row in rows]), None)
+        return
+    rows.insert(0, ["name", "files", "counts", "licence", "what it holds"])
+    missing = "" if download_folder().is_dir() else ", which does not exist"
+    legend = (
+        f"Files are looked for in {download_folder()} ({FOLDER_VARIABLE} names another){missing}.\n"
+        "`seepage datasets fetch NAME` downloads them, or says how to get them by hand."
+    )
+    emit(f"{text_columns(rows, left=True)}\n{legend}", None)
+
+
+@datasets.command("fetch")
+@click.argument("name")
+def fetch_files(name: str) -> None:
+    """Download the dataset NAME, where its owner allows it; checksums are verified."""
+    from seepage.data.datasets import dataset
+    from seepage.data.datasets.published_files import fetch
+
+    known = dataset(name)
+    if not known.files:
+        click.echo(f"{name} has no files: it is {known.address}")
+    with progress_bar("downloading") as progress:
+        files = fetch(known, progress)
+    for file in files:
+        click.echo(str(file))

@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seepage._files import write_text
-from seepage.cli.options import (
-    SEED,
-    click_options,
-    given,
-    output_options,
-    reject_options,
-)
+from seepage.cli.options import SEED, click_options, given, output_options, reject_options
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
     OutputFolder,
-    emit,
-    format_result,
     progress_bar,
     text_columns,
+    write_result,
 )
 from seepage.data.domain import Domain
 from seepage.data.table.options import TableOptions
@@ -170,13 +163,7 @@ def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | Non
 )
 @output_options
 def estimate(
-    reports: str,
-    plan_path: str,
-    consistent: bool,
-    joint: str | None,
-    method: str,
-    form: str,
-    output: str | None,
+    reports: str, plan_path: str, consistent: bool, joint: str | None, method: str, **_: Any
 ) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
 
@@ -206,7 +193,7 @@ def estimate(
     else:
         names = _parse_two_names(joint, plan.collected.names)
         estimates = plan.estimate_joint(readable_reports(reports, plan), *names, method=method)
-    emit(format_result(form, estimates, _frequencies_text), output)
+    write_result(estimates, _frequencies_text)
 
 
 def readable_reports(reports: str, plan: "Plan") -> Any:
@@ -271,15 +258,7 @@ def _frequencies_text(estimates: Any) -> str:
     default=100,
     help="Test vectors for the draw of the form and for each form.",
 )
-def client(
-    plan_path: str,
-    folder: str | None,
-    questionnaire: str | None,
-    labels: str | None,
-    endpoint: str | None,
-    title: str,
-    vectors: int,
-) -> None:
+def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> None:
     """Write a client of PLAN, which adds noise on the device of the person asked.
 
     The folder has one ES module without dependencies, for browsers and Node, and test vectors for
@@ -296,13 +275,15 @@ def client(
     from seepage.collection.client_files import questionnaire_page, read_labels
     from seepage.plan import Plan
 
+    questionnaire, labels = options["questionnaire"], options["labels"]
     if folder is None and questionnaire is None:
         raise InputError("--output or --questionnaire must be given: there is nothing to write")
-    if questionnaire is None and (labels is not None or endpoint is not None):
-        raise InputError("--labels and --endpoint are for the page of --questionnaire")
+    if questionnaire is None:
+        reject_options(["labels", "endpoint"], "it is for the page of --questionnaire")
     plan = Plan.load(plan_path)
     if questionnaire is not None:
         texts = [] if labels is None else read_labels(labels, plan.domain)
+        endpoint, title = options["endpoint"], options["title"]
         page = questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title)
     if folder is not None:
         written = plan.write_client(folder, vectors=vectors)

@@ -39,6 +39,13 @@ def format_result(form: str, result: Any, text: Callable[..., str], *settings: A
     return str(result.to_csv()) if form == "csv" else text(result, *settings)
 
 
+def write_result(result: Any, text: Callable[..., str], *settings: Any) -> None:
+    """Write a result and its chart as the options of the running command say."""
+    options = click.get_current_context().params
+    write_chart(result, options.get("chart"))
+    emit(format_result(options["form"], result, text, *settings), options["output"])
+
+
 def write_chart(result: Any, path: str | None) -> None:
     """Write the chart of a result to a file; nothing for None."""
     if path is not None:

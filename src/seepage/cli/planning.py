@@ -69,9 +69,7 @@ SHOWN_FORMS = 12
     "--limit-of", parse=parse_number, metavar="NAME=LIMIT", help="Another limit for one attribute."
 )
 @click.option(
-    "--guarantee",
-    default="auto",
-    help="worst, exact, merged, sampled, independent, or auto.",
+    "--guarantee", default="auto", help="worst, exact, merged, sampled, independent, or auto."
 )
 @click.option(
     "--scope",

@@ -16,15 +16,7 @@ from seepage.cli.options import (
     grouped,
     output_options,
 )
-from seepage.cli.output import (
-    FileCommand,
-    OutputFolder,
-    emit,
-    format_result,
-    progress_bar,
-    text_columns,
-    write_chart,
-)
+from seepage.cli.output import FileCommand, OutputFolder, progress_bar, text_columns, write_result
 from seepage.data.table.options import TableOptions
 from seepage.errors import InputError
 
@@ -38,10 +30,7 @@ SHOWN_PAIRS = 20
 @click.option("-m", "--mechanism", default="grr", help="The mechanism.")
 @click.option("--replicas", type=int, default=50, help="Number of reports per record.")
 @click.option(
-    "--surrogates",
-    type=int,
-    default=10_000,
-    help="Permutations drawn for p-values; 0: none.",
+    "--surrogates", type=int, default=10_000, help="Permutations drawn for p-values; 0: none."
 )
 @click.option("--seed", type=SEED, help="Seed of the run; drawn and printed by default.")
 @click.option(
@@ -62,7 +51,7 @@ SHOWN_PAIRS = 20
 @click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
 @output_options
 @click_options(TableOptions)
-def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
+def simulate(data: str, **options: Any) -> None:
     """Estimate the leakages of DATA from a simulated collection, with their uncertainty.
 
     Every record reports REPLICAS times; an attacker guesses each value.  Beside the paper's
@@ -88,7 +77,7 @@ def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
             progress=progress,
             **{name: options[name] for name in names},
         )
-    emit(format_result(form, estimates, _estimates_text, Path(data).name), output)
+    write_result(estimates, _estimates_text, Path(data).name)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -247,11 +236,8 @@ def _constant_notes(tables: dict[str, Any]) -> list[str]:
 
 def _write_benchmark(scores: Any, remarks: list[str], options: dict[str, Any]) -> None:
     """Write the chart and the scores; notes follow the table, or go to standard error for CSV."""
-    write_chart(scores, options["chart"])
-    text = format_result(options["form"], scores, _scores_text)
-    if options["form"] == "table":
-        text = "\n".join([text.rstrip("\n"), *scores.notes, *remarks])
-    emit(text, options["output"])
+    notes = [*scores.notes, *remarks]
+    write_result(scores, lambda scores: "\n".join([_scores_text(scores), *notes]))
     if options["form"] == "csv":
         for note in scores.notes:
             click.echo(note, err=True)
