@@ -159,6 +159,25 @@ def _umask():
     return mask
 
 
+READERS = {
+    "plan": lambda path: sp.Plan.load(path),
+    "analysis": lambda path: sp.Analysis.load(path),
+    "codebook": lambda path: sp.analyse(PAIRS, 1.0, labels=path),
+    "key": lambda path: plan().perturb(PEOPLE, identifier="id", key=path),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_files_that_would_fill_the_memory_are_not_read(tmp_path, name):
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(1 << 40)
+    for path in ("/dev/zero", tmp_path / "pipe", tmp_path / "sparse"):
+        with pytest.raises(InputError) as caught:
+            READERS[name](path)
+        assert str(path) in str(caught.value)
+
+
 def test_without_unnamed_files_a_hidden_file_is_written(tmp_path, monkeypatch):
     def fail(*arguments, **options):
         raise OSError("not here")

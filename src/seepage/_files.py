@@ -1,6 +1,7 @@
-"""Atomic writing of files: a file appears complete or not at all, even if the process is killed."""
+"""Files of our own: written whole or not at all, read if they are regular and not too large."""
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from uuid import uuid4
 
 from seepage import _checks
 from seepage.errors import InputError
+
+MAX_SMALL = 1 << 30
+"""Maximum size of the files that are read whole."""
 
 
 @contextlib.contextmanager
@@ -53,6 +57,26 @@ def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False
     """Write a text file atomically, in UTF-8; see `whole_file`."""
     with whole_file(path, private=private) as file:
         file.write(text.encode())
+
+
+def read_small(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a plan, result, key or codebook.
+
+    A device, a pipe or a file above `MAX_SMALL` raises an OSError: it would fill the memory.
+
+    Examples
+    --------
+    >>> read_small("/dev/zero")
+    Traceback (most recent call last):
+        ...
+    OSError: [Errno 22] it is not a regular file: '/dev/zero'
+    """
+    status = Path(path).stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
+    if status.st_size > MAX_SMALL:
+        raise OSError(errno.EFBIG, f"it has more than {MAX_SMALL >> 20:,} MB", os.fspath(path))
+    return Path(path).read_bytes()
 
 
 def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:

@@ -4,13 +4,13 @@ import base64
 import binascii
 import os
 import zlib
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
 from seepage import _checks
+from seepage._files import read_small
 from seepage._numerics import Floats
 from seepage.analysis import Analysis, checked_limits
 from seepage.data.domain import Domain
@@ -109,7 +109,7 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     file = str(_checks.path(path))
     try:
         saved = msgspec.convert(
-            msgspec.json.decode(Path(file).read_bytes()), _SavedAnalysis, dec_hook=_array
+            msgspec.json.decode(read_small(file)), _SavedAnalysis, dec_hook=_array
         )
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None

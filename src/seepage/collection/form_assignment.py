@@ -37,6 +37,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage import _checks
+from seepage._files import read_small
 from seepage._numerics import Integers
 from seepage.data.table.scan import CodedBatch
 from seepage.designs.form import cumulative
@@ -73,7 +74,7 @@ def checked_key(key: Any) -> bytes:
     else:
         file = _checks.path(key, "key")
         try:
-            secret = bytes.fromhex(file.read_text())
+            secret = bytes.fromhex(read_small(file).decode())
         except (OSError, ValueError):
             raise InputError(
                 f"key must be a file of hexadecimal digits, got {str(file)!r}", parameter="key"

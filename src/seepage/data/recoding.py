@@ -6,6 +6,7 @@ distinct records, which is exact and the same for every engine.  Tables coded la
 """
 
 import csv
+import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from seepage import _checks
+from seepage._files import read_small
 from seepage._numerics import Integers
 from seepage._results import short_list
 from seepage.data.domain import MISSING, OTHER, Attribute, Domain
@@ -295,20 +297,19 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
     """
     file = _checks.path(path, "labels")
     try:
-        with file.open(newline="", encoding="utf-8-sig") as lines:
-            rows = csv.DictReader(lines)
-            header = [name.strip().lower() for name in rows.fieldnames or ()]
-            if not set(CODEBOOK_COLUMNS) <= set(header):
-                raise InputError(
-                    f"{file} must have the columns attribute, value, label, "
-                    f"got {', '.join(header) or 'none'}"
-                )
-            rows.fieldnames = header
-            labels: dict[str, dict[str, str]] = {}
-            for row in rows:
-                attribute, value, label = (str(row[key] or "").strip() for key in CODEBOOK_COLUMNS)
-                if label:
-                    labels.setdefault(attribute, {})[value] = label
+        rows = csv.DictReader(io.StringIO(read_small(file).decode("utf-8-sig"), newline=""))
+        header = [name.strip().lower() for name in rows.fieldnames or ()]
+        if not set(CODEBOOK_COLUMNS) <= set(header):
+            raise InputError(
+                f"{file} must have the columns attribute, value, label, "
+                f"got {', '.join(header) or 'none'}"
+            )
+        rows.fieldnames = header
+        labels: dict[str, dict[str, str]] = {}
+        for row in rows:
+            attribute, value, label = (str(row[key] or "").strip() for key in CODEBOOK_COLUMNS)
+            if label:
+                labels.setdefault(attribute, {})[value] = label
     except OSError as problem:
         raise InputError(f"{file} cannot be read: {problem.strerror}") from None
     except (csv.Error, UnicodeDecodeError) as problem:

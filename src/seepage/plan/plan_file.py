@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from seepage import _checks
-from seepage._files import whole_file
+from seepage._files import read_small, whole_file
 from seepage.designs.report_channels import Stored
 from seepage.errors import InputError
 from seepage.plan.plan import Plan
@@ -70,7 +70,7 @@ class _PlanVersion(_PlanFormat):
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a file has the format of plans, whatever its version."""
     try:
-        msgspec.json.decode(Path(path).read_bytes(), type=_PlanFormat)
+        msgspec.json.decode(read_small(path), type=_PlanFormat)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
@@ -107,7 +107,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     """Return the plan of a file; invalid content raises an InputError that names the field."""
     file = str(_checks.path(path))
     try:
-        content = Path(file).read_bytes()
+        content = read_small(file)
         version = msgspec.json.decode(content, type=_PlanVersion).version
         if version != VERSION:
             raise InputError(f"it has version {version} of the format, seepage reads {VERSION}")
