@@ -1,17 +1,19 @@
 """Calibration: the largest budgets whose totals are within their limits, and the audit of it."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
+from seepage._options import takes
 from seepage._results import Progress, Result, short_list
-from seepage.data.inputs import DATA_OPTIONS, as_counted
+from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.designs.design_options import CalibrationOptions
 from seepage.designs.equal_budgets import (
     Problem,
     confirmed,
@@ -24,9 +26,9 @@ from seepage.errors import InputError
 from seepage.leakage.release import releases
 from seepage.totals import GUARANTEES, JointWitness, TotalLeakage
 from seepage.totals.exact_total import exact_is_feasible
-from seepage.totals.guarantees import SCOPES, GuaranteeError, check_whole_table
+from seepage.totals.guarantees import GuaranteeError, check_whole_table
 from seepage.totals.likelihood_columns import likelihood_columns
-from seepage.totals.total import TotalSettings, choose_guarantee
+from seepage.totals.total import choose_guarantee
 from seepage.totals.witness_search import search_witness
 
 SHARE_TOLERANCE = 0.01
@@ -34,9 +36,6 @@ SHARE_TOLERANCE = 0.01
 
 USABLE = ("worst", "exact", "merged", "sampled", "independent")
 """The guarantees of totals by which budgets can be calibrated."""
-
-TOTAL_OPTIONS = {*(field.name for field in fields(TotalSettings)), "delta", "view"}
-"""Keywords of `find_budgets` that are passed to `total_leakage`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,18 +135,8 @@ class Calibration(Result):
         return f"Calibration({guarantee}{refuted}, {shown}, nearest to its limit: {self.binding!r})"
 
 
-def find_budgets(
-    data: Any,
-    limit: Any,
-    *,
-    mechanism: Any = None,
-    guarantee: str = "auto",
-    public: Iterable[str] = (),
-    left_out: Iterable[str] = (),
-    least: Any = 0.0,
-    audit: bool = True,
-    **options: Any,
-) -> Calibration:
+@takes(CalibrationOptions)
+def find_budgets(data: Any, options: CalibrationOptions) -> Calibration:
     """Return the largest budgets whose totals stay within the limit, under a named guarantee.
 
     Parameters
@@ -155,28 +144,6 @@ def find_budgets(
     data
         A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
         raises, except for the guarantee `"worst"` and for `scope="population"`.
-    limit
-        The maximum total of every attribute in nats, or one for each (a mapping by name).
-    mechanism
-        A mechanism by name, for all or by attribute: its own leakage is used.  None for the bound
-        that holds for any mechanism.
-    guarantee
-        The guarantee of the totals, by the names of `total_leakage`; `"auto"` is `"independent"`
-        for pair counts, and for records `"exact"` if it fits, else `"sampled"`.
-    public, left_out
-        Attributes whose values are public, and attributes that are not collected.
-    least
-        The minimum useful budget, for all or by attribute; if the limit does not allow it,
-        `dropped` names the attributes to drop first.
-    audit
-        Search for a witness against a guarantee that is an assumption; needs records.
-    options
-        Further keywords of `total_leakage` (`seed`, `reports`, `confidence`,
-        `target_delta`, `progress`, `scope`), and table options of `count_pairs`.  With
-        `scope="population"` totals are upper confidence limits for the population that the records
-        were drawn from, and budgets the largest that pass, which costs no confidence
-        [theory-population: Budgets chosen by looking].  That is the default for records and
-        `"auto"`, `"exact"` or `"merged"`; else it is `"table"`.
 
     Returns
     -------
@@ -197,14 +164,23 @@ def find_budgets(
     >>> round(found["race"], 4), round(found.totals["race"], 4)
     (0.7289, 1.0)
     """
-    _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
-    _checks.flag(audit, "audit")
-    _checks.options(options, [*DATA_OPTIONS, *TOTAL_OPTIONS], find_budgets)
-    settings = {name: value for name, value in options.items() if name in TOTAL_OPTIONS}
-    table_options = {name: value for name, value in options.items() if name not in TOTAL_OPTIONS}
-    counted = as_counted(data, **table_options)
-    for_population = _set_scope(settings, counted, guarantee)
-    problem = make_problem(counted, limit, mechanism, public, left_out, least, options=settings)
+    return calibrated(data, options)
+
+
+def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
+    """Return the budgets of `find_budgets`."""
+    guarantee = options.guarantee
+    counted = as_counted(data, **options.records_options(options.seed))
+    scope = _scope(options, counted)
+    problem = make_problem(
+        counted,
+        options.limit,
+        options.mechanism,
+        options.public,
+        options.left_out,
+        options.least,
+        options=options.of_totals(scope),
+    )
     problem = replace(problem, guarantee=_guarantee(guarantee, problem))
     epsilons = equal_budgets(problem)
     if problem.guarantee == "sampled":
@@ -213,32 +189,30 @@ def find_budgets(
         totals = totals_at(problem, epsilons)
     if problem.excess(totals.values) > 0:
         raise AssertionError("a calibrated total exceeds its limit")
-    if for_population and totals.guarantee != "worst":
+    if scope == "population" and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, epsilons))
     dropped = _to_drop(problem, epsilons)
     notes = (*_split_note(problem, epsilons, guarantee), *_exact_note(problem))
     calibration = Calibration(problem, epsilons, totals, None, dropped, notes)
-    return _audited(calibration) if audit else calibration
+    return _audited(calibration) if options.audit else calibration
 
 
-def _set_scope(settings: dict[str, Any], counted: PairCounts | Records, guarantee: str) -> bool:
-    """Set the scope in `settings` if none is given; return whether it is the population.
-
-    The default is the population if records and guarantee allow it.
-    """
-    if settings.get("scope") is None:
-        allowed = isinstance(counted, Records) and guarantee in ("auto", "exact", "merged")
-        settings["scope"] = "population" if allowed else "table"
-    if _checks.choice(settings["scope"], "scope", SCOPES) == "table":
-        check_whole_table(counted, guarantee, "budgets")
-        return False
-    return True
+def _scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
+    """Return the scope given, by default the population if records and guarantee allow it."""
+    scope = options.scope
+    if scope is None:
+        allowed = ("auto", "exact", "merged")
+        for_population = isinstance(counted, Records) and options.guarantee in allowed
+        scope = "population" if for_population else "table"
+    if scope == "table":
+        check_whole_table(counted, options.guarantee, "budgets")
+    return scope
 
 
 def _guarantee(guarantee: str, problem: Problem) -> str:
     if guarantee == "auto":
-        scope = problem.options.get("scope", "table")
-        return choose_guarantee(problem.data, problem.matrix(np.ones(len(problem.domain))), scope)
+        matrix = problem.matrix(np.ones(len(problem.domain)))
+        return choose_guarantee(problem.data, matrix, problem.options["scope"])
     if guarantee == "witness":
         raise InputError(
             "a witness is a lower bound: it refutes budgets but cannot set them; "

@@ -6,19 +6,18 @@ random fifth of the records only; the other records certify its final reports, a
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.designs.design import Design
-from seepage.designs.design_options import make_form_problem
+from seepage.designs.design_options import DesignOptions
 from seepage.designs.form import Form, with_shares
+from seepage.designs.form_conditions import make_form_problem
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution, best_shares, evaluate
 from seepage.designs.forms.form_problem import Indices, Precisions
 from seepage.designs.forms.form_search import Certifier, FormSearch, Timer, generate_forms
@@ -39,46 +38,28 @@ MIN_VARIANT_RATIO = 0.1
 Forms that differ in their budgets only are variants; small ones are dropped as well."""
 
 
-def search_design(
-    conditions: Mapping[str, Any],
-    confidence: float,
-    shape: str,
-    mechanism: str | None,
-    seed: int,
-    records: Records,
-    seconds: float,
-    progress: Progress | None,
-) -> Design:
-    """Return the best design found within a time limit.
-
-    Parameters
-    ----------
-    conditions
-        The keywords of `make_form_problem`.
-    confidence, shape, mechanism, seed
-        As in `find_design`.
-    records
-        The records.
-    seconds
-        Time limit in seconds.
-    progress
-        Called with the elapsed seconds and the time limit.
-    """
-    timer = Timer(seconds)
-    problem = make_form_problem(records, **conditions)
-    shaped = mechanism is None and shape != "never" and not (problem.public or problem.known)
+def search_design(records: Records, options: DesignOptions) -> Design:
+    """Return the best design found within the time limit."""
+    timer = Timer(options.seconds)
+    problem = make_form_problem(records, options)
+    shaped = (
+        options.mechanism is None
+        and options.shape != "never"
+        and not (problem.public or problem.known)
+    )
     certifier: Certifier
     if problem.fixed_caps:  # shaped forms take half of the error probability 1 - confidence
-        certifier = PopulationCertifier(problem, records, confidence, shaped)
-        certifier.prime_screen(timer, seed)
+        population = PopulationCertifier(problem, records, options.confidence, shaped)
+        population.prime_screen(timer, options.seed)
+        certifier = population
     else:
         certifier = TableCertifier(problem, records)
-    run = DesignRun(certifier, timer, conditions["largest"], mechanism, progress)
+    run = DesignRun(certifier, timer, options)
     run.start()
     if shaped:
-        _shape_forms(run, shape, seed)
-    run.search(seed)
-    return run.result(seed)
+        _shape_forms(run)
+    run.search()
+    return run.result()
 
 
 class DesignRun:
@@ -90,21 +71,13 @@ class DesignRun:
         Certifies forms for the table or for the population.
     timer
         The time limit.
-    largest, mechanism, progress
-        As in `find_design`.
+    options
+        The options of the design.
     """
 
-    def __init__(
-        self,
-        certifier: Certifier,
-        timer: Timer,
-        largest: int | None,
-        mechanism: str | None,
-        progress: Progress | None,
-    ) -> None:
-        self.certifier, self.timer = certifier, timer
+    def __init__(self, certifier: Certifier, timer: Timer, options: DesignOptions) -> None:
+        self.certifier, self.timer, self.options = certifier, timer, options
         self.problem, self.records = certifier.problem, certifier.records
-        self.largest, self.mechanism, self.progress = largest, mechanism, progress
         self.pool, self.search_forms = FormPool(self.problem), FormSearch(self.problem, timer)
         self.full_forms: list[Form] = []
         self.singles: list[Form] = []
@@ -112,17 +85,18 @@ class DesignRun:
 
     def with_certifier(self, certifier: Certifier) -> "DesignRun":
         """Return another search with the same timer, for other constraints or records."""
-        return DesignRun(certifier, self.timer, self.largest, "grr", self.progress)
+        return DesignRun(certifier, self.timer, replace(self.options, mechanism="grr"))
 
     def start(self) -> None:
         """Fill the pool with forms of one item, of all attributes, and of the pairs in `joint`."""
         problem = self.problem
         forms = [self._item_form(item) for item in problem.items]
-        if self.mechanism is None:
+        if self.options.mechanism is None:
             forms += self.certifier.singles()
         self.singles = [form for form in forms if len(form.attributes) == 1]
         self.full_forms = self._full_forms()
-        allowed = self.largest is None or self.largest >= len(problem.domain)
+        largest = self.options.largest
+        allowed = largest is None or largest >= len(problem.domain)
         self.pool.add([*forms, *(self.full_forms if allowed else [])])
         pairs = [self._pair_form(pair) for pair in problem.precisions.joint]
         self.pool.add([form for form in pairs if form is not None])
@@ -185,9 +159,9 @@ class DesignRun:
         items = {next(item for item in self.problem.items if j in item) for j in pair}
         return self._certified(tuple(sorted(j for item in items for j in item)))
 
-    def search(self, seed: int) -> None:
+    def search(self) -> None:
         """Run column generation; an interrupt ends it and keeps the last complete round."""
-        self.run_rounds(self._rounds(np.random.default_rng(seed)))
+        self.run_rounds(self._rounds(np.random.default_rng(self.options.seed)))
 
     def _rounds(self, rng: np.random.Generator) -> Iterator[ShareSolution]:
         for thorough in (False, True):
@@ -210,13 +184,14 @@ class DesignRun:
             self.ended = "time" if self.timer.expired() else "no better form"
 
     def _show_progress(self) -> None:
-        self.timer.show(self.progress)
-        describe = getattr(self.progress, "describe", None)
+        progress = self.options.progress
+        self.timer.show(progress)
+        describe = getattr(progress, "describe", None)
         if describe is not None:
             error = self.pool.solution.objective / self.records.records
             describe(f"designing, error {error / (self.problem.weights > 0).sum():.4g}")
 
-    def result(self, seed: int) -> Design:
+    def result(self) -> Design:
         """Return the design, with the totals of its forms that are proven."""
         problem = self.problem
         indices, solution = self._final()
@@ -253,7 +228,7 @@ class DesignRun:
             sum(form is not None for form in self.search_forms.fitted.values()),
             comparison,
             self.ended,
-            seed,
+            self.options.seed,
             (*self.certifier.notes(forms), *self._notes()),
             self.certifier.scope,
             self.certifier.confidence,
@@ -313,28 +288,26 @@ POPULATION_SEARCH_END, POPULATION_SHAPING_END = 0.25, 0.8
 """The same for the population, and the share at which shaping ends; certification follows."""
 
 
-def _shape_forms(run: DesignRun, how: str, seed: int) -> None:
-    """Search for forms that can be shaped, and add the improving shaped forms to the pool.
-
-    `how` is `"single"`, `"forms"` or `"record"`, see `find_design`.
-    """
+def _shape_forms(run: DesignRun) -> None:
+    """Search for forms that can be shaped, and add the improving shaped forms to the pool."""
     problem, timer, seconds = run.problem, run.timer, run.timer.seconds
+    how = run.options.shape
     if run.certifier.scope == "population":
-        _shape_for_population(run, how, seed)
+        _shape_for_population(run, how)
         return
     if how != "single":
         timer.seconds, problem.max_cells = seconds * TABLE_SEARCH_END, MAX_SHAPED
-        run.search(seed)
+        run.search()
         timer.seconds, problem.max_cells = seconds, math.inf
     shaper = FormShaper(run.certifier, run.records, timer, how)
     run.run_rounds(shaper.improve(run.pool, run.search_forms))
 
 
-def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
+def _shape_for_population(run: DesignRun, how: str) -> None:
     """Search and shape on a fifth of the records; add the forms that the other records certify."""
     timer, seconds = run.timer, run.timer.seconds
     confidence = halved(run.certifier.confidence or 0.0)
-    fifth, rest = split_records(run.records, seed)
+    fifth, rest = split_records(run.records, run.options.seed)
     scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
     problem = replace(
         run.problem,
@@ -348,7 +321,7 @@ def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
         timer.seconds = seconds * POPULATION_SEARCH_END
         inner.start()
         if how != "single":
-            inner.search(seed)
+            inner.search()
         timer.seconds = seconds * POPULATION_SHAPING_END
         inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
         chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if not form.is_product]

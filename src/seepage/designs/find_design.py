@@ -1,43 +1,18 @@
 """`find_design`: the forms, budgets and shares with the least error within all limits."""
 
-from collections.abc import Iterable
 from typing import Any
 
-from seepage import _checks
-from seepage._results import Progress
-from seepage.data.inputs import DATA_OPTIONS, as_records
+from seepage._options import takes
+from seepage.data.inputs import as_records
 from seepage.designs.design import Design
+from seepage.designs.design_options import DesignOptions
 from seepage.designs.design_search import search_design
-from seepage.designs.forms.form_search import time_limit
-from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.errors import Setting, Text
-from seepage.totals.guarantees import SCOPES, check_whole_table
+from seepage.totals.guarantees import check_whole_table
 
 
-def find_design(
-    data: Any,
-    limit: Any,
-    *,
-    mechanism: str | None = None,
-    public: Iterable[str] = (),
-    left_out: Iterable[str] = (),
-    known: Iterable[str] = (),
-    weights: Any = 1.0,
-    least: Any = 0.0,
-    record_limit: float | None = None,
-    together: Iterable[Iterable[str]] = (),
-    never: Iterable[Iterable[str]] = (),
-    largest: int | None = None,
-    joint: Iterable[Iterable[str]] = (),
-    scope: str = "population",
-    confidence: float = 0.95,
-    sample: int | None = None,
-    shape: str = "forms",
-    seconds: float = 60.0,
-    seed: int = 0,
-    progress: Progress | None = None,
-    **table_options: Any,
-) -> Design:
+@takes(DesignOptions)
+def find_design(data: Any, options: DesignOptions) -> Design:
     """Return the most accurate collection by forms whose totals provably stay within the limit.
 
     By default for the population that the records are a random sample of, at confidence 95 %.
@@ -51,55 +26,6 @@ def find_design(
     data
         A frame, a path, the name of a dataset, or `Records`.  A sample of records is enough for
         `scope="population"` and raises for `scope="table"`.
-    limit
-        The maximum total of every attribute in nats, or one for each (a mapping by name); None for
-        an attribute that is not protected.
-    mechanism
-        `"grr"` for GRR throughout; None: a form of one question may use another mechanism if that
-        is more precise.
-    public, left_out
-        Attributes whose values are public, and attributes that are not collected.
-    known
-        Attributes whose values the adversary knows of the person: totals are conditional on them.
-        For the population, every value needs records with every combination of known and public
-        values.  If a combination of known values has none, the sum of a form's budgets is kept
-        within the limit; if one of public values has none, it raises.  With public or known
-        attributes reports are not shaped.
-    weights
-        Weight of each attribute's error.
-    least
-        The minimum useful budget, for all or by attribute.
-    record_limit
-        The maximum sum of budgets of a form, which bounds its leakage about the whole record.
-    together, never
-        Groups of attributes that are only asked together; pairs never asked together.
-    largest
-        The maximum number of attributes of a form; by default 8.
-    joint
-        Pairs whose joint distribution is estimated: its error counts like that of an attribute.
-    scope, confidence
-        For whom every limit holds: `"population"`, with this confidence for all limits at once,
-        if the records are a random sample of it with one record per person (table option
-        `person`); or `"table"`, for the people in the table only.
-    sample
-        Number of records to draw at random, by the seed, for `scope="population"`: the limits then
-        hold for the table as well.
-    shape
-        The forms that may send one shaped report, if it is more precise and has at most 32
-        combinations of answers: `"never"`, `"single"` for forms of one attribute, `"forms"` for
-        all.  A change of one answer then changes a report's log-likelihood by at most its limit,
-        and the leakage about the whole record is at most that of the product of the same form.
-        `"record"`: like `"forms"`, without the limit on changes of one answer.
-    seconds
-        Time limit of the search, after the records are read; Ctrl-C ends it too.  Either way the
-        best design so far is returned, certified like any other.
-    seed
-        Seed of the search and the sample.  The same seed gives the same design unless the time
-        limit ends the search.
-    progress
-        Called with the elapsed seconds and the time limit.
-    table_options
-        Table options of `count_pairs`.
 
     Returns
     -------
@@ -138,39 +64,12 @@ def find_design(
     >>> round(float(found.totals.max()), 6), round(found.record, 6)
     (1.0, 2.0)
     """
-    if mechanism is not None:
-        _checks.choice(mechanism, "mechanism", ("grr",))
-    limit_seconds = time_limit(seconds)
-    seed_number = _checks.integer(seed, "seed", 0)
-    _checks.progress(progress)
-    _checks.choice(scope, "scope", SCOPES)
-    _checks.choice(shape, "shape", SHAPES)
-    sampling = {} if sample is None else {"sample": sample, "seed": seed_number}
-    _checks.options(table_options, DATA_OPTIONS, find_design)
-    records = as_records(data, **sampling, **table_options)
+    return designed(data, options)
+
+
+def designed(data: Any, options: DesignOptions) -> Design:
+    """Return the design of `find_design`."""
+    records = as_records(data, **options.records_options(options.seed))
     hint = Text("give the table itself, or ", Setting("scope", "population"))
-    check_whole_table(records, "exact", "designs for the table", scope, hint)
-    conditions = {
-        "limit": limit,
-        "public": public,
-        "left_out": left_out,
-        "known": known,
-        "weights": weights,
-        "least": least,
-        "record_limit": record_limit,
-        "together": together,
-        "never": never,
-        "largest": largest,
-        "joint": joint,
-        "scope": scope,
-    }
-    return search_design(
-        conditions,
-        confidence,
-        shape,
-        mechanism,
-        seed_number,
-        records,
-        limit_seconds,
-        progress,
-    )
+    check_whole_table(records, "exact", "designs for the table", options.scope, hint)
+    return search_design(records, options)

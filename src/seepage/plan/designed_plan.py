@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from seepage.designs.calibration import Calibration, find_budgets
+from seepage._options import takes
+from seepage.designs.calibration import Calibration, calibrated
+from seepage.designs.design_options import CalibrationOptions, DesignOptions
 from seepage.plan.make_plan import make_plan, plan_of_forms
 from seepage.plan.plan import Plan
 
@@ -10,9 +12,8 @@ if TYPE_CHECKING:
     from seepage.designs.design import Design
 
 
-def calibrate(
-    data: Any, limit: Any, *, mechanism: Any = None, guarantee: str = "auto", **options: Any
-) -> Plan:
+@takes(CalibrationOptions)
+def calibrate(data: Any, options: CalibrationOptions) -> Plan:
     """Return the plan with the largest budgets whose totals stay within the limit.
 
     Parameters
@@ -21,17 +22,6 @@ def calibrate(
         A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
         raises, except for the guarantee `"worst"`, which needs no records (the plan's provenance
         states the sample), and for `scope="population"`.
-    limit
-        The maximum total of every attribute in nats, or one for each (a mapping by name).
-    mechanism
-        A mechanism by name, for all or by attribute.  None: budgets that hold for any mechanism;
-        the plan uses the one with the least variance for each attribute.
-    guarantee
-        The guarantee of the totals, by the names of `total_leakage`; an assumption is marked as
-        such in the plan, and with records a witness against it is searched for.
-    options
-        The other keywords of `find_budgets` (`public`, `left_out`, `least`, `audit`, `seed`,
-        ...), and table options of `count_pairs`.
 
     Notes
     -----
@@ -47,7 +37,7 @@ def calibrate(
     >>> round(plan["sex"].epsilon, 4), max(a.total for a in plan.attributes) <= 1.0
     (0.7289, True)
     """
-    return plan_of(find_budgets(data, limit, mechanism=mechanism, guarantee=guarantee, **options))
+    return plan_of(calibrated(data, options))
 
 
 def plan_of(calibration: Calibration) -> Plan:
@@ -86,7 +76,8 @@ def _evidence(calibration: Calibration) -> list[str]:
     return notes
 
 
-def design(data: Any, limit: Any, **options: Any) -> Plan:
+@takes(DesignOptions)
+def design(data: Any, options: DesignOptions) -> Plan:
     """Return the plan of forms with the least error that provably keeps every total in its limit.
 
     Everyone is given one form, some attributes with a budget each, drawn independently of the
@@ -97,13 +88,6 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
     data
         A frame, a path, the name of a dataset, or `Records`; for `scope="population"` a sample of
         records is enough.
-    limit
-        The maximum total of every attribute in nats, or one for each (a mapping by name); None for
-        an attribute that is not protected.
-    options
-        The keywords of `find_design` (`public`, `left_out`, `known`, `weights`, `least`,
-        `record_limit`, `together`, `never`, `largest`, `joint`, `scope`, `confidence`, `sample`,
-        `seconds`, `seed`, `progress`), and table options of `count_pairs`.
 
     Notes
     -----
@@ -131,9 +115,9 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
     >>> sp.design(coins, 1.0)  # doctest: +ELLIPSIS
     Plan(3 forms, 3 of 3 ... largest total 1, guarantee worst (certified, for everybody))
     """
-    from seepage.designs.find_design import find_design
+    from seepage.designs.find_design import designed  # imports SciPy
 
-    return plan_of_design(find_design(data, limit, **options))
+    return plan_of_design(designed(data, options))
 
 
 def plan_of_design(design: "Design") -> Plan:

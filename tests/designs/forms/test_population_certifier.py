@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.designs.design_options import make_form_problem
+from seepage.designs.design_options import DesignOptions
+from seepage.designs.form_conditions import make_form_problem
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.forms.population_certifier import PopulationCertifier
 from seepage.designs.forms.population_forms import PopulationForms
@@ -183,9 +184,7 @@ def test_population_limits_cover_the_population_with_their_confidence(known, pub
 
 def test_a_form_whose_budgets_are_not_certified_is_never_promised():
     data = records(np.random.default_rng(1).integers(100, 5000, len(CELLS)))
-    nothing = dict.fromkeys(("public", "left_out", "known", "joint", "never", "together"), ())
-    options = {"weights": 1.0, "least": 0.0, "record_limit": None, "largest": None}
-    problem = make_form_problem(data, limit=1.0, scope="population", **nothing, **options)
+    problem = make_form_problem(data, DesignOptions(1.0))
     certifier = PopulationCertifier(problem, data, 0.95)
     form = certifier.certify(certifier.problem.fit((0, 1)))
     assert form.record > 1.0, "the sum of the budgets alone would promise it"

@@ -26,9 +26,6 @@ from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped.shaped_population import certified_mechanism, select_mechanism
 from seepage.errors import InputError
 
-SHAPES = ("never", "single", "forms", "record")
-"""Values of the option `shape` of `find_design`."""
-
 MAX_SHAPED = 32
 """Maximum combinations of answers of a form of several attributes that is shaped."""
 
