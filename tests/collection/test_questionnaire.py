@@ -381,7 +381,10 @@ def test_the_command_writes_all_files(tmp_path):
     [
         ([], "--output or --questionnaire must be given"),
         (["-o", "."], "'plan.json' exists and is no file of a client"),
-        (["-o", "out", "--endpoint", "https://a.org"], "are for the page of --questionnaire"),
+        (
+            ["-o", "out", "--endpoint", "https://a.org"],
+            "--endpoint has no effect: it is for the page of --questionnaire",
+        ),
         (["--questionnaire", "s.html", "--endpoint", "http://a.org"], "--endpoint must be an"),
         (["--questionnaire", "s.html", "--labels", "wrong.csv"], "--labels must name attributes"),
         (["--questionnaire", "s.html", "--labels", "none.csv"], "none.csv cannot be read"),
