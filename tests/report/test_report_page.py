@@ -14,6 +14,7 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
+from seepage.charts import chart_files
 from seepage.cli.analyse import report as command
 from seepage.errors import InputError
 from seepage.plan.plan_page import STYLES as PLAN_STYLES
@@ -112,6 +113,14 @@ def test_no_name_can_leave_its_element():
 def test_forty_attributes_fit_three_megabytes(attributes, values):
     page = report_page(analysed(synthetic(attributes, values)))
     assert len(page.encode()) < 3_000_000
+
+
+def test_a_page_without_vl_convert_has_tables_and_says_so(small, monkeypatch):
+    monkeypatch.setattr(chart_files, "find_spec", lambda name: None)
+    page = report_page(small)
+    assert '<svg class="picture"' not in page
+    assert "This picture needs vl-convert" in page
+    assert "<caption>Totals in nats, as analysed</caption>" in page
 
 
 def test_one_attribute_has_a_page():

@@ -1,5 +1,6 @@
 """Charts as files: SVG, PNG, PDF, HTML and JSON, written without a browser or a network."""
 
+from importlib.util import find_spec
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
@@ -58,11 +59,14 @@ def save_chart(chart: Any, path: str | Path) -> None:
         file.write(content if binary else content.encode())
 
 
-def inline_svg(chart: Any, label: str) -> Markup:
+def inline_svg(chart: Any, label: str) -> Markup | None:
     """Return an Altair chart as an SVG element for a page, coloured by the page's style sheet.
 
     Each mark's description is its tooltip.  Without a background, so that it suits a dark page.
+    None where vl-convert, which some platforms lack, is not installed.
     """
+    if find_spec("vl_convert") is None:
+        return None
     drawn = StringIO()
     chart.save(drawn, format="svg")
     return _with_tooltips(
