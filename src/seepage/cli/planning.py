@@ -247,7 +247,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
       seepage design survey.csv --limit 2 --together height,weight --joint smoker,ill
     """
     records = _read_records(data, options)
-    from seepage.designs.find_design import find_design
+    from seepage.designs.design_search import find_design
     from seepage.plan.designed_plan import plan_of_design
 
     limits = _limits(options)

@@ -115,7 +115,7 @@ def design(data: Any, options: DesignOptions) -> Plan:
     >>> sp.design(coins, 1.0)  # doctest: +ELLIPSIS
     Plan(3 forms, 3 of 3 ... largest total 1, guarantee worst (certified, for everybody))
     """
-    from seepage.designs.find_design import designed  # imports SciPy
+    from seepage.designs.design_search import designed  # imports SciPy
 
     return plan_of_design(designed(data, options))
 

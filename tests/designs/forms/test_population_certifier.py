@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.designs.design_options import DesignOptions
-from seepage.designs.form_conditions import make_form_problem
+from seepage.designs.design_options import DesignOptions, make_form_problem
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.forms.population_certifier import PopulationCertifier
 from seepage.designs.forms.population_forms import PopulationForms

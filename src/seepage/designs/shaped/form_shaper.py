@@ -3,14 +3,19 @@
 A form of GRR reports is one channel from its answers to reports.  The best channel within the same
 limits, and with the same leakage about the whole record, is at least as precise (see `shape`).
 Shaped forms are columns of the master problem like product forms, priced at its solution.
+
+For the population, a shaped form depends on the records in everything: which attributes are asked,
+and each column of its channel.  So the search for shaped forms, product forms included, reads a
+random fifth of the records only; the other records certify its final reports, all of them at once.
 """
 
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,13 +23,23 @@ from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.form import Form
 from seepage.designs.forms.a_optimal import MIN_REDUCED_GAIN, FormPool, ShareSolution
-from seepage.designs.forms.form_problem import MAX_BUDGET
+from seepage.designs.forms.form_problem import MAX_BUDGET, Precisions
 from seepage.designs.forms.form_search import Certifier, FormSearch, Timer
+from seepage.designs.forms.form_totals import ExactForms, FormCounter
+from seepage.designs.forms.population_certifier import PopulationCertifier, halved
 from seepage.designs.report_channels import MatrixChannel
 from seepage.designs.shaped.shape_form import MAX_CELLS, AnswerCounts, form_table, shape_form
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped.shaped_population import certified_mechanism, select_mechanism
+from seepage.designs.shaped.shaped_population import (
+    SPLIT_FACTOR,
+    certified_mechanism,
+    select_mechanism,
+    split_records,
+)
 from seepage.errors import InputError
+
+if TYPE_CHECKING:
+    from seepage.designs.design_search import DesignRun
 
 MAX_SHAPED = 32
 """Maximum combinations of answers of a form of several attributes that is shaped."""
@@ -265,3 +280,70 @@ class FormShaper:
         }
         mean = sum(table_prices.values()) / len(table_prices)
         return {axes: price / mean for axes, price in table_prices.items()}
+
+
+# The search for shaped forms --------------------------------------------------------------------
+
+MAX_POPULATION_CELLS = 16
+"""Maximum combinations of answers of a form that is shaped for the population."""
+
+TABLE_SEARCH_END = 0.3
+"""Share of the time limit at which the search for forms to shape ends, for the table."""
+
+POPULATION_SEARCH_END, POPULATION_SHAPING_END = 0.25, 0.8
+"""The same for the population, and the share at which shaping ends; certification follows."""
+
+
+def shape_forms(run: "DesignRun") -> None:
+    """Search for forms that can be shaped, and add the improving shaped forms to the pool."""
+    problem, timer, seconds = run.problem, run.timer, run.timer.seconds
+    how = run.options.shape
+    if run.certifier.scope == "population":
+        _shape_for_population(run, how)
+        return
+    if how != "single":
+        timer.seconds, problem.max_cells = seconds * TABLE_SEARCH_END, MAX_SHAPED
+        run.search()
+        timer.seconds, problem.max_cells = seconds, math.inf
+    shaper = FormShaper(run.certifier, run.records, timer, how)
+    run.run_rounds(shaper.improve(run.pool, run.search_forms))
+
+
+def _shape_for_population(run: "DesignRun", how: str) -> None:
+    """Search and shape on a fifth of the records; add the forms that the other records certify."""
+    timer, seconds = run.timer, run.timer.seconds
+    confidence = halved(run.certifier.confidence or 0.0)
+    fifth, rest = split_records(run.records, run.options.seed)
+    scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
+    problem = replace(
+        run.problem,
+        scorer=ExactForms(FormCounter(scaled)),
+        precisions=Precisions(scaled, run.problem.precisions.joint),
+        max_cells=MAX_POPULATION_CELLS,
+    )
+    inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
+    shaper = FormShaper(inner.certifier, fifth, timer, how)
+    try:
+        timer.seconds = seconds * POPULATION_SEARCH_END
+        inner.start()
+        if how != "single":
+            inner.search()
+        timer.seconds = seconds * POPULATION_SHAPING_END
+        inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
+        chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if not form.is_product]
+        timer.seconds = seconds
+        certified = shaper.certified(chosen, rest, run.records)
+    except KeyboardInterrupt:
+        run.ended = "interrupted"
+        return
+    finally:
+        timer.seconds = seconds
+    run.pool.add([form for form in certified if form.record <= _product_record(run, form)])
+    run.pool.solve_master(1e-4, 4000)
+
+
+def _product_record(run: "DesignRun", form: Form) -> float:
+    """Return the leakage of a product of GRR reports on the same answers about the whole record."""
+    if len(form.attributes) == 1:
+        return math.inf
+    return run.certifier.certify(run.problem.fit(run.problem.indices(form))).record
