@@ -35,7 +35,7 @@ def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterat
     command line turns SIGTERM into an exception.
     """
     final = writable(path)
-    partial = final.with_name(f".{final.name}.{uuid4().hex}")
+    partial = final.with_name(f".{final.name[:32]}.{uuid4().hex}")
     try:
         mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else 0o600 if private else None
         with _unnamed_file(final.parent) or partial.open("xb") as file:

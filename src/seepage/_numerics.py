@@ -11,7 +11,7 @@ Conventions, used everywhere:
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
@@ -257,7 +257,8 @@ def floor_text(value: float, decimals: int = 4) -> str:
 def _rounded_text(value: float, decimals: int, rounding: str) -> str:
     if not math.isfinite(value):
         return str(float(value))
-    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), rounding):f}"
+    exact = Context(prec=400, rounding=rounding)  # the largest float has 309 digits
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), context=exact):f}"
 
 
 def shortest_above(value: float) -> str:

@@ -254,7 +254,7 @@ def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:
     """Return the checked limit: one number for all attributes, or a tuple of one per attribute."""
     if limit is None:
         return None
-    if isinstance(limit, (Mapping, Sequence, np.ndarray)):
+    if isinstance(limit, (Mapping, Sequence)) or np.ndim(limit):
         values = for_each(matrix.domain, limit, "limit")
         return tuple(None if value is None else _checks.epsilon(value, "limit") for value in values)
     return _checks.epsilon(limit, "limit")

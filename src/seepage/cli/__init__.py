@@ -153,7 +153,7 @@ def _usage_message(error: click.ClickException) -> str:
     """Return Click's message in one line, with a hint to the command's help."""
     context = getattr(error, "ctx", None)
     hint = f"; see `{context.command_path} --help`" if context is not None else ""
-    message = " ".join(error.format_message().split()).rstrip(".")
+    message = str(InputError(error.format_message())).rstrip(".")
     if "unexpected extra argument" in message:
         hint = f"; give one path, and several files as a folder or a glob in quotes{hint}"
     return message + hint

@@ -1,14 +1,13 @@
 """`seepage calibrate` and `design`: from limits on totals to a plan that can be deployed."""
 
 import math
-from decimal import ROUND_DOWN, Decimal
 from pathlib import Path
 from typing import Any
 
 import click
 
 from seepage import _checks
-from seepage._numerics import ceiling_text, shortest_above
+from seepage._numerics import ceiling_text, floor_text, shortest_above
 from seepage.cli.options import (
     MASTER,
     SEED,
@@ -132,7 +131,7 @@ def _calibration_text(plan: Any, name: str) -> str:
         [
             planned.name,
             planned.mechanism or ("public" if planned.public else "not collected"),
-            _rounded_down(planned.epsilon),
+            floor_text(planned.epsilon),
             ceiling_text(planned.total),
             "-" if planned.limit is None else f"{planned.limit:g}",
         ]
@@ -143,11 +142,6 @@ def _calibration_text(plan: Any, name: str) -> str:
         f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})"
     )
     return "\n".join([heading, text_columns(rows), *plan.notes])
-
-
-def _rounded_down(epsilon: float) -> str:
-    """Return a budget with four decimals, rounded down: it may be copied from the screen."""
-    return str(Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_DOWN))
 
 
 def _read_records(data: str, options: dict[str, Any]) -> Any:
@@ -298,7 +292,7 @@ def _questions(form: Any) -> str:
     if not form.is_product:
         return f"one shaped report: {', '.join(form.attributes)}"
     return ", ".join(
-        f"{name} {_rounded_down(epsilon)}" + ("" if how == "grr" else f" ({how})")
+        f"{name} {floor_text(epsilon)}" + ("" if how == "grr" else f" ({how})")
         for name, how, epsilon in zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
     )
 

@@ -256,6 +256,8 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
                 f"{name} must be given for every attribute, {missing[0]!r} has none", parameter=name
             )
         return [setting[attribute] for attribute in domain.names]
+    if isinstance(setting, np.ndarray) and setting.ndim == 0:
+        setting = setting.item()
     if isinstance(setting, (Sequence, np.ndarray)) and not isinstance(setting, str):
         if len(setting) != len(domain):
             raise InputError(

@@ -270,8 +270,9 @@ class _PairIntervals:
             sources = np.flatnonzero(usable & (np.arange(len(self.sizes)) != target))
             if attribute.size < 2 or not len(sources):
                 continue
-            share = np.log1p(np.exp(-contrast[sources] / 2))
-            needed = int(np.ceil((self.c[target, sources] / share).max()))
+            share = np.log1p(np.exp(-contrast[sources] / 2)) + np.finfo(float).tiny
+            most = (self.c[target, sources] / share).max()
+            needed = int(np.ceil(min(most, _checks.MAX_RECORDS)))
             counts = self.matrix.pairs.marginal(target)
             rare = np.flatnonzero(counts < needed)
             if len(rare):
