@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from seepage.leakage.matrix import LeakageMatrix
 
 
+MIN_SHARE = 1e-12
+"""Minimum share of a value that is asked for; no table has records enough for smaller ones."""
+
+
 @dataclass(frozen=True)
 class TooFew:
     """Target values with too few records for informative intervals.
@@ -270,9 +274,8 @@ class _PairIntervals:
             sources = np.flatnonzero(usable & (np.arange(len(self.sizes)) != target))
             if attribute.size < 2 or not len(sources):
                 continue
-            share = np.log1p(np.exp(-contrast[sources] / 2)) + np.finfo(float).tiny
-            most = (self.c[target, sources] / share).max()
-            needed = int(np.ceil(min(most, _checks.MAX_RECORDS)))
+            share = np.log1p(np.exp(-contrast[sources] / 2)).clip(min=MIN_SHARE)
+            needed = int(np.ceil((self.c[target, sources] / share).max()))
             counts = self.matrix.pairs.marginal(target)
             rare = np.flatnonzero(counts < needed)
             if len(rare):
