@@ -10,10 +10,17 @@ import seepage as sp
 from seepage._options import SECTION, changed
 from seepage.analysis_options import AnalysisOptions
 from seepage.cli.analyse import analyse, count
+from seepage.cli.planning import calibrate, design
 from seepage.data.table.options import DataOptions
+from seepage.designs.design_options import CalibrationOptions, DesignOptions
 from seepage.errors import InputError
 
-COMMANDS = [(sp.analyse, AnalysisOptions, analyse), (sp.count_pairs, DataOptions, count)]
+COMMANDS = [
+    (sp.analyse, AnalysisOptions, analyse),
+    (sp.design, DesignOptions, design),
+    (sp.calibrate, CalibrationOptions, calibrate),
+    (sp.count_pairs, DataOptions, count),
+]
 
 
 @pytest.mark.parametrize(("function", "kind", "command"), COMMANDS)
@@ -28,7 +35,7 @@ def test_signature_options_and_command_agree(function, kind, command):
         flag = f"--{one.metadata.get('name', name.replace('_', '-'))}"
         assert flag in given[name].opts
         assert given[name].help == one.metadata["help"]
-        if isinstance(one.default, (int, float)):
+        if isinstance(one.default, (int, float)) and not given[name].multiple:
             assert given[name].default == one.default == parameters[name].default
         assert (f"{name}_of" in given) == ("each" in one.metadata)
 
@@ -36,6 +43,7 @@ def test_signature_options_and_command_agree(function, kind, command):
 @pytest.mark.parametrize(
     "function",
     [
+        *(sp.design, sp.calibrate, sp.find_design, sp.find_budgets),
         *(sp.analyse, sp.count_pairs, sp.leakage_matrix, sp.total_leakage, sp.compare_totals),
         *(sp.estimate_leakage, sp.experienced_loss, sp.stream_leakage, sp.correlation_matrix),
         sp.Records.from_data,

@@ -1,6 +1,6 @@
 """`AnalysisOptions`: the keywords of `analyse`, which are also options of the command."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -73,6 +73,7 @@ class AnalysisOptions(DataOptions):
     guarantee: str | Iterable[str] = option(
         ("independent", "worst"),
         "Guarantees: exact, merged, worst, sampled, independent, witness, or all.",
+        type=Sequence[str],
         metavar="A,B,...|all",
     )
     delta: Any = option(0.0, "Delta of (epsilon, delta)-LDP.", type=float)

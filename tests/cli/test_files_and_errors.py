@@ -195,7 +195,9 @@ def test_text_in_another_encoding(folder):
 
 
 @pytest.mark.parametrize("data", ["t.pairs", "adult", "t.csv", "none.parquet"])
-@pytest.mark.parametrize("command", [("analyse",), ("count", "-o", "x"), ("calibrate",)])
+@pytest.mark.parametrize(
+    "command", [("analyse",), ("count", "-o", "x"), ("calibrate", "--limit", "2")]
+)
 def test_spark_is_not_started_for_what_it_cannot_read(folder, monkeypatch, command, data):
     def start(master):
         raise AssertionError("Spark was started")

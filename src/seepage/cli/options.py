@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import Field, fields
+from dataclasses import MISSING, Field, fields
 from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -42,13 +42,13 @@ def click_options(kind: Any, *names: str) -> Callable[[Command], Command]:
     ----------
     kind
         A dataclass.  A field whose metadata has a `help` becomes the option of its name with
-        dashes, see `seepage._options.option`; inherited fields come last.
+        dashes, see `seepage._options.option`; those of `DataOptions` come last.
     names
         Only these fields; all by default.
     """
-    own = vars(kind).get("__annotations__", {})
+    shared = {one.name for one in fields(DataOptions)}
     chosen = [one for one in fields(kind) if "help" in one.metadata]
-    chosen.sort(key=lambda one: one.name not in own)
+    chosen.sort(key=lambda one: one.name in shared)
     return grouped(*(_as_option(one) for one in chosen if not names or one.name in names))
 
 
@@ -58,13 +58,15 @@ def _as_option(one: Field[Any]) -> Callable[[Command], Command]:
     flag = f"--{how.get('name', one.name.replace('_', '-'))}"
     default = ",".join(one.default) if isinstance(one.default, tuple) else one.default
     settings = {"help": how["help"], "metavar": how.get("metavar")}
-    if isinstance(default, (str, int, float)) and default != "":
+    reading = _reading(one, flag)
+    if isinstance(default, (str, int, float)) and default != "" and "multiple" not in reading:
         settings["default"] = default
-    names = (how["short"], flag, one.name) if "short" in how else (flag, one.name)
-    option = click.option(*names, **{**settings, **_reading(one, flag)})
+    shown = f"{flag}/--no-{flag[2:]}" if default is True else flag
+    names = (how["short"], shown, one.name) if "short" in how else (shown, one.name)
+    option = click.option(*names, **{**settings, **reading})
     if "each" not in how:
         return option
-    parse = parse_number if how["type"] is float else _as_text
+    parse = _number_or_none if how["type"] is float else _as_text
     single = setting_option(f"{flag}-of", parse=parse, metavar="NAME=VALUE", help=how["each"])
     return grouped(option, single)
 
@@ -85,7 +87,8 @@ def _reading(one: Field[Any], flag: str) -> dict[str, Any]:
     if get_origin(kind) is Sequence:
         several = get_args(kind)[0] is not str
         metavar = how.get("metavar", "A,B,...")
-        return {"callback": _parse_names, "multiple": several, "metavar": metavar}
+        multiple = {"multiple": True} if several else {}
+        return {"callback": _parse_names, "metavar": metavar, **multiple}
     parse = parse_number if float in get_args(kind) else _as_text
     return {"callback": partial(_parse_settings, flag, parse), "multiple": True}
 
@@ -95,7 +98,9 @@ def given(kind: Any) -> dict[str, Any]:
     options, found = click.get_current_context().params, dict[str, Any]()
     for one in fields(kind):
         if one.name in options and was_given(one.name):
-            found[one.name] = options[one.name]
+            value = options[one.name]
+            rest = {} if one.default is MISSING or one.name == "bins" else {ALL_OTHERS: one.default}
+            found[one.name] = {**rest, **value} if isinstance(value, dict) else value
         if settings := options.get(f"{one.name}_of"):
             found[one.name] = {ALL_OTHERS: options[one.name], **settings}
     return found
@@ -117,6 +122,10 @@ def parse_number(text: str, name: str) -> float:
         return float(text)
     except ValueError:
         raise InputError(f"{name} must be a number, got {text!r}") from None
+
+
+def _number_or_none(text: str, name: str) -> float | None:
+    return None if text.strip().casefold() == "none" else parse_number(text, name)
 
 
 def setting_option(
@@ -147,10 +156,6 @@ def _parse_names(_: Any, option: Any, value: str | tuple[str, ...] | None) -> li
     return [name.strip() for name in (value or "").split(",") if name.strip()]
 
 
-names_option = partial(click.option, metavar="A,B,...", callback=_parse_names)
-"""An option A,B,...; the command gets a list of names, or of such lists if `multiple`."""
-
-
 def _parse_bins(_: Any, __: Any, rules: tuple[str, ...]) -> Any:
     """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
     parsed = dict[str, str | list[float]]()
@@ -171,19 +176,11 @@ def _bin_rule(rule: str) -> str | list[float]:
         raise InputError(f"bin edges must be numbers with commas between, got {rule!r}") from None
 
 
-def _parse_guarantees(_: Any, __: Any, text: str) -> list[str]:
-    from seepage.totals.guarantees import GUARANTEES
-
-    names = [name.strip() for name in text.split(",")]
-    return list(GUARANTEES) if names == ["all"] else names
-
-
 DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
 PARSERS: dict[str, dict[str, Any]] = {
     "bins": {"callback": _parse_bins, "multiple": True},
     "missing_markers": {"multiple": True},
     "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
-    "guarantee": {"callback": _parse_guarantees},
     "seed": {"type": SEED},
 }
 """How Click reads fields whose type does not say it."""

@@ -1,26 +1,22 @@
 """`seepage calibrate` and `design`: from limits on totals to a plan that can be deployed."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from seepage import _checks
 from seepage._numerics import ceiling_text, floor_text, shortest_above
 from seepage.cli.options import (
     MASTER,
-    SEED,
     chart_option,
     click_options,
     engine_session,
     given,
     grouped,
-    names_option,
-    parse_number,
     print_reading_notes,
     reject_options,
-    setting_option,
 )
 from seepage.cli.output import (
     FileCommand,
@@ -33,29 +29,15 @@ from seepage.cli.output import (
     write_chart,
 )
 from seepage.data.domain import ALL_OTHERS
-from seepage.data.table.options import DataOptions
+from seepage.designs.design_options import CalibrationOptions, DesignOptions
 from seepage.errors import InputError, naming
 
-COLLECTION_OPTIONS = grouped(
-    names_option("--public", help="Attributes that are public already."),
-    names_option("--left-out", help="Attributes that are not collected."),
-    click.option(
-        "--least", type=float, default=0.0, help="Minimum budget of a collected attribute."
-    ),
-)
-SAMPLE_OPTIONS = grouped(
-    click.option("--sample", type=int, metavar="N", help="Plan with N records drawn at random."),
-    click.option("--seed", type=SEED, default=0, help="Seed of sample and search."),
-)
 OUTPUT_OPTIONS = grouped(
+    MASTER,
     click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file."),
     click.option("--format", "form", type=click.Choice(["table", "json"]), default="table"),
     click.option("-o", "--output", type=OutputFile(), help="Write the plan here."),
-    click_options(DataOptions),
-    MASTER,
 )
-
-LIMIT = click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
 
 SHOWN_FORMS = 12
 """Maximum number of forms of a design that are printed."""
@@ -63,31 +45,10 @@ SHOWN_FORMS = 12
 
 @click.command("calibrate", cls=FileCommand)
 @click.argument("data")
-@LIMIT
-@setting_option(
-    "--limit-of", parse=parse_number, metavar="NAME=LIMIT", help="Another limit for one attribute."
-)
-@click.option(
-    "--guarantee", default="auto", help="worst, exact, merged, sampled, independent, or auto."
-)
-@click.option(
-    "--scope",
-    type=click.Choice(["population", "table"]),
-    help="Whom totals hold for: the population that the records are a random sample of (the "
-    "default where exact or merged totals allow it), or the table.",
-)
-@click.option("-m", "--mechanism", help="A mechanism; by default any, and the best one is planned.")
-@COLLECTION_OPTIONS
-@click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
-@click.option("--target-delta", type=float, help="For sampled totals: their delta.")
-@click.option("--confidence", type=float, help="Confidence of all totals together.")
-@SAMPLE_OPTIONS
-@click.option(
-    "--audit/--no-audit", default=True, help="Search for a witness against assumed totals."
-)
+@click_options(CalibrationOptions)
 @chart_option("the plan")
 @OUTPUT_OPTIONS
-def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
+def calibrate(data: str, **options: Any) -> None:
     """Find the largest budgets that keep every attribute's total within a limit.
 
     \b
@@ -95,34 +56,15 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
       seepage calibrate survey.csv --limit 3 -o plan.json
       seepage calibrate survey.csv --limit 3 --mechanism grr
     """
-    records = _read_records(data, options)
-    limit = _limits(options)
+    if options["guarantee"] not in ("sampled", "auto"):
+        reject_options(["reports", "target_delta"], "it is of --guarantee sampled")
     from seepage.designs.calibration import find_budgets
     from seepage.plan.designed_plan import plan_of
 
-    with progress_bar("calibrating") as progress:
-        calibration = find_budgets(
-            records,
-            limit,
-            guarantee=options["guarantee"],
-            mechanism=options["mechanism"],
-            audit=options["audit"],
-            progress=progress,
-            **_collection_settings(options),
-            **_sampling_settings(options),
-        )
+    calibration = _within_limits(find_budgets, CalibrationOptions, data)
+    print_reading_notes(data, calibration.problem.pairs)
     plan = plan_of(calibration)
-    _write(plan, data, output, options)
-    write_chart(plan, options["chart"])
-    emit(format_result(form, plan, _calibration_text, Path(data).name), None)
-
-
-def _sampling_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the given settings of sampled totals, by the library's parameters."""
-    if options["guarantee"] not in ("sampled", "auto"):
-        reject_options(["reports", "target_delta"], "it is of --guarantee sampled")
-    names = ("reports", "target_delta", "confidence")
-    return {name: options[name] for name in names if options[name] is not None}
+    _write(plan, plan, data, _calibration_text)
 
 
 def _calibration_text(plan: Any, name: str) -> str:
@@ -144,45 +86,27 @@ def _calibration_text(plan: Any, name: str) -> str:
     return "\n".join([heading, text_columns(rows), *plan.notes])
 
 
-def _read_records(data: str, options: dict[str, Any]) -> Any:
-    """Return the records of DATA, or its pair counts if it has none."""
-    from seepage.data.inputs import as_counted
-
-    sampling = ("sample", "seed") if options["sample"] is not None else ()
-    more = {name: options[name] for name in sampling}
-    with engine_session(data), progress_bar("reading") as progress:
-        counted = as_counted(data, records=True, progress=progress, **given(DataOptions), **more)
-    print_reading_notes(data, counted)
-    return counted
-
-
-# Settings and files of both commands -------------------------------------------------------------
-
-
-def _limits(options: dict[str, Any]) -> Any:
-    """Return one limit for all attributes, or a mapping by attribute; None for infinity."""
-    limit, of = options["limit"], options["limit_of"]
-    if limit is None:
-        more = " for the others too" if of else ": the allowed total of every attribute, in nats"
+def _within_limits(function: Callable[..., Any], kind: Any, data: str) -> Any:
+    """Return what a function of data and a limit finds, with the options given."""
+    chosen = given(kind)
+    limit = chosen.get("limit")
+    if limit is None or (isinstance(limit, dict) and limit[ALL_OTHERS] is None):
+        more = " for the others too" if limit else ": the allowed total of every attribute, in nats"
         raise InputError(f"--limit must be given{more}")
-    if not of:
-        return _checks.epsilon(limit, "limit")
-    named = {name: None if value == math.inf else value for name, value in of.items()}
-    return {ALL_OTHERS: limit, **named}
+    with engine_session(data), progress_bar("searching") as progress:
+        return function(data, progress=progress, **chosen)
 
 
-def _collection_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of both commands: which attributes are collected, scope, seed."""
-    return {name: options[name] for name in ("public", "left_out", "least", "scope", "seed")}
-
-
-def _write(plan: Any, data: str, output: str | None, options: dict[str, Any]) -> None:
-    """Write a plan and its page, where files are given."""
-    if output is not None:
-        plan.save(output)
+def _write(plan: Any, result: Any, data: str, text: Callable[..., str]) -> None:
+    """Write a plan and its page, where files are given, and print the result."""
+    options, name = click.get_current_context().params, Path(data).name
+    if options["output"] is not None:
+        plan.save(options["output"])
     if options["report"] is not None:
-        plan.report(options["report"], name=Path(data).name)
+        plan.report(options["report"], name=name)
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
+    write_chart(result, options["chart"])
+    emit(format_result(options["form"], result, text, name), None)
 
 
 # seepage design ----------------------------------------------------------------------------------
@@ -190,46 +114,10 @@ def _write(plan: Any, data: str, output: str | None, options: dict[str, Any]) ->
 
 @click.command("design", cls=FileCommand)
 @click.argument("data")
-@LIMIT
-@setting_option(
-    "--limit-of",
-    parse=lambda text, name: (
-        math.inf if text.strip().casefold() == "none" else parse_number(text, name)
-    ),
-    metavar="NAME=LIMIT",
-    help="Another limit for one attribute, or none to leave it unprotected.",
-)
-@COLLECTION_OPTIONS
-@setting_option(
-    "--weight", "weights", parse=parse_number, metavar="NAME=W", help="Weight of its variance."
-)
-@names_option("--known", help="Attributes that the adversary knows.")
-@click.option("--record-limit", type=float, help="Maximum sum of the budgets of a form.")
-@names_option("--together", multiple=True, help="Only asked together.")
-@names_option("--never", multiple=True, metavar="A,B", help="Never asked together.")
-@names_option(
-    "--joint", multiple=True, metavar="A,B", help="Also estimate their joint frequencies."
-)
-@click.option("--largest", type=int, help="Maximum number of attributes of a form.")
-@click.option(
-    "--scope",
-    type=click.Choice(["population", "table"]),
-    default="population",
-    help="Whom limits hold for: the population that the records are a random sample of, or the "
-    "table.",
-)
-@click.option("--confidence", type=float, default=0.95, help="Confidence of all limits together.")
-@click.option(
-    "--shape",
-    type=click.Choice(["never", "single", "forms", "record"]),
-    default="forms",
-    help="Which forms may send one shaped report; record: without a limit per changed answer.",
-)
-@SAMPLE_OPTIONS
-@click.option("--seconds", type=float, default=60.0, help="Time limit of the search.")
+@click_options(DesignOptions)
 @chart_option("the comparison")
 @OUTPUT_OPTIONS
-def design(data: str, form: str, output: str | None, **options: Any) -> None:
+def design(data: str, **_: Any) -> None:
     """Find the forms that keep every attribute's total within a limit with the least error.
 
     Ctrl-C ends the search; the best design so far is certified and kept.
@@ -240,21 +128,12 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
       seepage design survey.csv --limit 3 --known sex,age --record-limit 6
       seepage design survey.csv --limit 2 --together height,weight --joint smoker,ill
     """
-    records = _read_records(data, options)
     from seepage.designs.design_search import find_design
     from seepage.plan.designed_plan import plan_of_design
 
-    limits = _limits(options)
-    names = ("known", "together", "never", "joint", "largest", "confidence", "shape", "seconds")
-    chosen = _collection_settings(options) | {name: options[name] for name in names}
-    chosen["weights"] = {ALL_OTHERS: 1.0, **options["weights"]}
-    with progress_bar("designing") as progress:
-        result = find_design(
-            records, limits, record_limit=options["record_limit"], progress=progress, **chosen
-        )
-    _write(plan_of_design(result), data, output, options)
-    write_chart(result, options["chart"])
-    emit(format_result(form, result, _design_text, Path(data).name), None)
+    result = _within_limits(find_design, DesignOptions, data)
+    print_reading_notes(data, result.pairs)
+    _write(plan_of_design(result), result, data, _design_text)
 
 
 def _design_text(design: Any, name: str) -> str:

@@ -1,7 +1,7 @@
 """`DesignOptions` and `CalibrationOptions`, and the constraints of a design on given records."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -19,7 +19,6 @@ from seepage.designs.forms.form_search import time_limit
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.errors import InputError, Setting
 from seepage.totals.guarantees import GUARANTEES, SCOPES
-from seepage.totals.total import TotalSettings
 
 SHAPES = ("never", "single", "forms", "record")
 """Values of the option `shape`."""
@@ -112,7 +111,9 @@ class DesignOptions(PlanningOptions):
 
     mechanism: str | None = None
     known: Sequence[str] = option((), "Attributes that the adversary knows.")
-    weights: Any = 1.0
+    weights: Any = option(
+        1.0, "Weight of its variance.", name="weight", type=Mapping[str, float], metavar="NAME=W"
+    )
     record_limit: float | None = option(None, "Maximum sum of the budgets of a form.")
     together: Sequence[Sequence[str]] = option((), "Only asked together.")
     never: Sequence[Sequence[str]] = option((), "Never asked together.", metavar="A,B")
@@ -205,6 +206,8 @@ class CalibrationOptions(PlanningOptions):
         super().__post_init__()
         _checks.choice(self.guarantee, "guarantee", ("auto", *GUARANTEES))
         _checks.flag(self.audit, "audit")
+        from seepage.totals.total import TotalSettings
+
         settings = self.of_totals("table" if self.scope is None else self.scope)
         TotalSettings(**{one.name: settings[one.name] for one in fields(TotalSettings)})
 
