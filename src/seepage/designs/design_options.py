@@ -19,6 +19,7 @@ from seepage.designs.forms.form_search import time_limit
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.errors import InputError, Setting
 from seepage.totals.guarantees import GUARANTEES, SCOPES
+from seepage.totals.total import TotalSettings
 
 SHAPES = ("never", "single", "forms", "record")
 """Values of the option `shape`."""
@@ -111,9 +112,7 @@ class DesignOptions(PlanningOptions):
 
     mechanism: str | None = None
     known: Sequence[str] = option((), "Attributes that the adversary knows.")
-    weights: Any = option(
-        1.0, "Weight of its variance.", name="weight", type=Mapping[str, float], metavar="NAME=W"
-    )
+    weights: Any = option(1.0, "Weight of its variance.", name="weight", type=Mapping[str, float])
     record_limit: float | None = option(None, "Maximum sum of the budgets of a form.")
     together: Sequence[Sequence[str]] = option((), "Only asked together.")
     never: Sequence[Sequence[str]] = option((), "Never asked together.", metavar="A,B")
@@ -206,8 +205,6 @@ class CalibrationOptions(PlanningOptions):
         super().__post_init__()
         _checks.choice(self.guarantee, "guarantee", ("auto", *GUARANTEES))
         _checks.flag(self.audit, "audit")
-        from seepage.totals.total import TotalSettings
-
         settings = self.of_totals("table" if self.scope is None else self.scope)
         TotalSettings(**{one.name: settings[one.name] for one in fields(TotalSettings)})
 
