@@ -15,7 +15,6 @@ from real_data import pairs_of, real_data
 from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
 from seepage.errors import DomainError, InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.matrix import pooling_gain
 from seepage.mechanisms import mechanism
 from strategies import exponential, just_above, pair_counts
 
@@ -371,15 +370,3 @@ def test_a_mechanism_instance_has_its_delta():
     ):
         assert (release.epsilon, release.delta) == (one.epsilon, one.delta)
         assert release.delta > 9e-4
-
-
-def test_the_gain_of_pooling_is_that_of_the_pooled_table():
-    matrix = leakage_matrix("adult", 1.0, mechanism="grr")
-    pooled = leakage_matrix("adult", 1.0, mechanism="grr", pool=100)
-    gain = pooling_gain(matrix)
-    assert gain is not None
-    assert (gain.pool, gain.tcpl, gain.attribute) == (100, pooled.tcpl, "native-country")
-    row = pooled.domain.index("native-country")
-    own = pooled.values[row].sum() + pooled.values[:, row].sum()
-    assert gain.after == pytest.approx(own)
-    assert pooling_gain(leakage_matrix("adult", 1.0, columns=["sex", "income"])) is None

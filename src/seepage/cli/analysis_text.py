@@ -7,11 +7,10 @@ from dataclasses import replace
 from seepage.analysis import Analysis
 from seepage.cli.output import option_names, text_columns
 from seepage.data.domain import how_many, sample_caution
-from seepage.data.recoding import merged_counts
 from seepage.errors import naming
 from seepage.leakage.intervals import LeakageIntervals
 from seepage.leakage.leaks import same_attributes, support
-from seepage.leakage.matrix import LeakageMatrix, pooling_gain
+from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
 from seepage.verdict import STATES, Judgement, lower_text, upper_text
@@ -23,9 +22,6 @@ VIEWS = {
 ROBUST = (
     "Robust bounds: the most over channels with rows within {:g} of the table's (total variation)"
 )
-MIN_POOLING_GAIN = 0.01
-"""Minimum relative reduction of the sum of leakages for a note on pooling."""
-
 MAX_NAME = 24
 CELL_WIDTH = 6
 """Characters of a cell of the matrix."""
@@ -237,18 +233,7 @@ def _notes_text(analysis: Analysis) -> str:
         notes.append(f"leakages, and all totals but worst, are {caution}")
     distinct = dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
     notes += [note for note in distinct if caution is None or caution not in note]
-    return "\n".join([*notes, *pooling_notes(matrix)])
-
-
-def pooling_notes(matrix: LeakageMatrix) -> Iterator[str]:
-    """Yield a note on what merging rare values would gain, if it lowers the sum of all leakages."""
-    gain = pooling_gain(matrix)
-    if gain is not None and matrix.tcpl - gain.tcpl >= MIN_POOLING_GAIN * matrix.tcpl:
-        yield (
-            f"--pool {gain.pool} would merge rare values ({merged_counts(gain.merged)}) and lower "
-            f"the sum of all leakages from {matrix.tcpl:.4g} to {gain.tcpl:.4g}, "
-            f"{gain.attribute} as target and source from {gain.before:.4g} to {gain.after:.4g}"
-        )
+    return "\n".join(notes)
 
 
 def _short(name: str) -> str:

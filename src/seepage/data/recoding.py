@@ -16,7 +16,6 @@ import numpy as np
 from seepage import _checks
 from seepage._files import read_small
 from seepage._numerics import Integers
-from seepage._results import short_list
 from seepage.data.domain import MISSING, OTHER, Attribute, Domain
 from seepage.data.pairs import (
     PairCounts,
@@ -220,23 +219,6 @@ def rare_values(counted: PairCounts | Records, pool: float) -> dict[str, tuple[s
         if set(merged) - {OTHER} and not attribute.edges:
             rare[attribute.name] = tuple(value for value in attribute.values if value in merged)
     return rare
-
-
-def default_pool(records: int) -> int:
-    """Return the default threshold: 100, or 1 % of the records of a small table, at least 2."""
-    return min(100, max(2, records // 100))
-
-
-def merged_counts(merged: Mapping[str, Sequence[str]]) -> str:
-    """Return the number of merged values of each attribute, the largest first.
-
-    Examples
-    --------
-    >>> merged_counts({"sex": ("x",), "country": ("Laos", "Holland")})
-    'country 2, sex 1'
-    """
-    sizes = sorted(merged.items(), key=lambda item: -len(item[1]))
-    return short_list([f"{name} {len(values)}" for name, values in sizes])
 
 
 def _merged_values(counts: dict[str, int], minimum: float, max_joining: float) -> set[str]:

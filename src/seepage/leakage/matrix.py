@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import permutations
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers, clustered_order
 from seepage._options import takes
-from seepage._registry import MECHANISMS
 from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
@@ -21,7 +20,7 @@ from seepage.errors import DomainError
 from seepage.leakage.intervals import LeakageIntervals, population_intervals, ranked_pairs
 from seepage.leakage.leaks import Leak, Leakage
 from seepage.leakage.likely_sets import LikelySets, relaxation
-from seepage.leakage.release import PUBLIC, VIEWS, Release, View, by_kind, releases
+from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
 
 
 class LeakageMatrix(Result):
@@ -323,52 +322,3 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     smoothing = {name: _checks.weight(value, name) for name, value in weights.items()}
     released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)
     return LeakageMatrix(pairs, released, options.view, smoothing, options.radius)
-
-
-class PoolingGain(NamedTuple):
-    """What merging rare values would do to the leakages of a matrix.
-
-    Parameters
-    ----------
-    pool, merged
-        Minimum number of records of a value, and the rarer values, by attribute.
-    tcpl
-        The sum of all leakages with them merged.
-    attribute, before, after
-        The attribute whose leakages, as target and as source, sum to less by the largest amount,
-        and its sums.
-    """
-
-    pool: int
-    merged: Mapping[str, tuple[str, ...]]
-    tcpl: float
-    attribute: str
-    before: float
-    after: float
-
-
-def pooling_gain(matrix: LeakageMatrix) -> PoolingGain | None:
-    """Return the effect of merging rare values, with the same budgets and mechanisms.
-
-    None if no value is rare, if a leakage is infinite, or if a mechanism is not registered, and so
-    cannot be created for fewer values.  Costs at most as much as the matrix itself.
-    """
-    from seepage.data.recoding import default_pool, pool_rare, rare_values
-
-    pool = default_pool(matrix.pairs.records)
-    merged = rare_values(matrix.pairs, pool)
-    names = [release.name for release in matrix.releases]
-    registered = all(name in (None, PUBLIC) or name in MECHANISMS for name in names)
-    if not merged or not registered or not np.isfinite(matrix.tcpl):
-        return None
-    pairs = pool_rare(matrix.pairs, pool)
-    deltas = [release.delta for release in matrix.releases]
-    budgets = [0.0 if release.public else release.epsilon for release in matrix.releases]
-    released = releases(pairs.domain, budgets, names, deltas)
-    pooled = LeakageMatrix(pairs, released, matrix.view, matrix.smoothing, matrix.radius)
-    before, after = (
-        values.sum(axis=0) + values.sum(axis=1) for values in (matrix.values, pooled.values)
-    )
-    most = int((before - after).argmax())
-    name = matrix.domain.names[most]
-    return PoolingGain(pool, merged, pooled.tcpl, name, float(before[most]), float(after[most]))
