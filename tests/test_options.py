@@ -10,7 +10,7 @@ import seepage as sp
 from seepage._options import SECTION, changed
 from seepage.analysis_options import AnalysisOptions
 from seepage.cli.analyse import analyse, count
-from seepage.cli.planning import calibrate, design
+from seepage.cli.collect import calibrate, design
 from seepage.data.table.options import DataOptions
 from seepage.designs.design_options import CalibrationOptions, DesignOptions
 from seepage.errors import InputError

@@ -18,11 +18,11 @@ __all__ = ["main"]
 COMMANDS = {
     "analyse": ("analyse", "Leakage of every attribute about every other, and in total."),
     "benchmark": ("study", "Compare analysers of leakage, or mechanisms, on real data."),
-    "calibrate": ("planning", "The largest budgets that keep every total within a limit."),
+    "calibrate": ("collect", "The largest budgets that keep every total within a limit."),
     "client": ("collect", "A plan for browsers: an ES module, test vectors, a questionnaire."),
     "count": ("analyse", "Count all pairs of a table into a file of pair counts."),
     "datasets": ("analyse", "List the known datasets, or download one."),
-    "design": ("planning", "The forms that keep every total within a limit with the least error."),
+    "design": ("collect", "The forms that keep every total within a limit with the least error."),
     "estimate": ("collect", "Frequencies and pairs from the reports of a plan."),
     "merge": ("analyse", "Add up the pair counts of several shards."),
     "perturb": ("collect", "Turn records into the reports of a plan."),

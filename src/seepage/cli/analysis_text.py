@@ -1,9 +1,11 @@
-"""An analysis as text for a terminal: verdict, leaks, matrix, totals, realised losses."""
+"""Analyses, calibrations and designs as text for a terminal."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+from seepage._numerics import ceiling_text, floor_text, shortest_above
 from seepage.analysis import Analysis
 from seepage.cli.output import option_names, text_columns
 from seepage.data.domain import how_many, sample_caution
@@ -238,3 +240,112 @@ def _notes_text(analysis: Analysis) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"
+
+
+# Plans -------------------------------------------------------------------------------------------
+
+SHOWN_FORMS = 12
+"""Maximum number of forms of a design that are printed."""
+
+
+def calibration_text(plan: Any, name: str) -> str:
+    """Return the budgets and totals of a calibrated plan as text."""
+    rows = [["attribute", "mechanism", "epsilon", "total", "limit"]]
+    rows += [
+        [
+            planned.name,
+            planned.mechanism or ("public" if planned.public else "not collected"),
+            floor_text(planned.epsilon),
+            ceiling_text(planned.total),
+            "-" if planned.limit is None else f"{planned.limit:g}",
+        ]
+        for planned in plan.attributes
+    ]
+    heading = (
+        f"{name}: budgets whose totals stay within the limit (all in nats)\n"
+        f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})"
+    )
+    return "\n".join([heading, text_columns(rows), *plan.notes])
+
+
+def design_text(design: Any, name: str) -> str:
+    """Return the forms of a design, its totals and its comparison as text."""
+    guarantees = ", ".join(sorted({form.guarantee for form in design.forms}))
+    heading = (
+        f"{name}: {len(design.forms)} forms, every total within its limit {design.whom} "
+        f"({guarantees}; all in nats)\n"
+        f"Error with {design.people:,} people: {design.error:.4g}, at most {design.gap:.2%} above "
+        "the least over the forms considered; a form tells at most "
+        f"{shortest_above(design.record)} about the whole record"
+    )
+    tables = {
+        "Forms": _forms_text(design),
+        "Attributes": _attributes_text(design),
+        "Other ways to keep the same limit": _comparison_text(design),
+    }
+    parts = [f"\n{title}\n{table}" for title, table in tables.items()]
+    return "\n".join([heading, *parts, *(naming(note, option_names()) for note in design.notes)])
+
+
+def _forms_text(design: Any) -> str:
+    rows = [["form", "share", "record", "attributes and budgets"]]
+    for number, form in enumerate(design.forms[:SHOWN_FORMS], 1):
+        row = [str(number), f"{form.share:.2%}", ceiling_text(form.record), _questions(form)]
+        rows.append(row)
+        if form.answer_leakage is not None:
+            rows.append(["", "", "", f"  tells: {form.answer_leakage}"])
+    more = len(design.forms) - SHOWN_FORMS
+    if more > 0:
+        rows.append(["...", "", "", f"{more} more in the plan"])
+    return text_columns(rows, left=True)
+
+
+def _questions(form: Any) -> str:
+    if not form.is_product:
+        return f"one shaped report: {', '.join(form.attributes)}"
+    return ", ".join(
+        f"{name} {floor_text(epsilon)}" + ("" if how == "grr" else f" ({how})")
+        for name, how, epsilon in zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
+    )
+
+
+def _attributes_text(design: Any) -> str:
+    from seepage.plan.plan_text import attaining_form
+
+    rows = [["attribute", "largest total", "in form", "limit", "error"]]
+    for k, name in enumerate(design.domain.names):
+        limit = design.limits[k]
+        rows.append(
+            [
+                name,
+                "public" if name in design.public else ceiling_text(design.totals[k]),
+                attaining_form([form.totals[k] for form in design.forms]),
+                "-" if limit == math.inf else f"{limit:g}",
+                f"{design.errors[k]:.3g}" if design.errors[k] < math.inf else "not asked",
+            ]
+        )
+    rows += [[f"{i} x {j}", "", "", "", f"{e:.3g}"] for (i, j), e in design.joint.items()]
+    return text_columns(rows)
+
+
+def _comparison_text(design: Any) -> str:
+    smallest = design.comparison[-1].error
+    rows = [["strategy", "error", "of the design's", "rests on"]]
+    rows += [
+        [
+            strategy.name,
+            f"{strategy.error:.3g}",
+            f"{strategy.error / smallest:.3g} x",
+            _basis(design, strategy) + strategy.rests_on,
+        ]
+        for strategy in design.comparison
+    ]
+    return text_columns(rows, left=True)
+
+
+def _basis(design: Any, strategy: Any) -> str:
+    """Return whether a strategy's limits are certified, or hold with a confidence."""
+    if not strategy.certified:
+        return ""
+    statistical = design.scope == "population" and "exact" in strategy.rests_on
+    return f"at {design.confidence:g}: " if statistical else "certified: "

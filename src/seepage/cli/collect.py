@@ -1,6 +1,6 @@
-"""`seepage perturb`, `estimate` and `client`: from records to reports to frequencies."""
+"""`seepage calibrate`, `design`, `perturb`, `estimate`, `client`: from limits to frequencies."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,22 +8,120 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from seepage._files import write_text
-from seepage.cli.options import SEED, click_options, given, output_options, reject_options
+from seepage.cli.options import (
+    MASTER,
+    SEED,
+    chart_option,
+    click_options,
+    engine_session,
+    given,
+    grouped,
+    output_options,
+    print_reading_notes,
+    reject_options,
+)
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
     OutputFolder,
+    emit,
+    format_result,
     progress_bar,
     text_columns,
+    write_chart,
     write_result,
 )
-from seepage.data.domain import Domain
+from seepage.data.domain import ALL_OTHERS, Domain
 from seepage.data.table.options import TableOptions
+from seepage.designs.design_options import CalibrationOptions, DesignOptions
 from seepage.errors import InputError
 
 if TYPE_CHECKING:
     from seepage.plan import Plan
 
+
+OUTPUT_OPTIONS = grouped(
+    MASTER,
+    click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file."),
+    click.option("--format", "form", type=click.Choice(["table", "json"]), default="table"),
+    click.option("-o", "--output", type=OutputFile(), help="Write the plan here."),
+)
+
+
+@click.command("calibrate", cls=FileCommand)
+@click.argument("data")
+@click_options(CalibrationOptions)
+@chart_option("the plan")
+@OUTPUT_OPTIONS
+def calibrate(data: str, **options: Any) -> None:
+    """Find the largest budgets that keep every attribute's total within a limit.
+
+    \b
+    Examples:
+      seepage calibrate survey.csv --limit 3 -o plan.json
+      seepage calibrate survey.csv --limit 3 --mechanism grr
+    """
+    if options["guarantee"] not in ("sampled", "auto"):
+        reject_options(["reports", "target_delta"], "it is of --guarantee sampled")
+    from seepage.cli.analysis_text import calibration_text
+    from seepage.designs.calibration import find_budgets
+    from seepage.plan.designed_plan import plan_of
+
+    calibration = _within_limits(find_budgets, CalibrationOptions, data)
+    print_reading_notes(data, calibration.problem.pairs)
+    plan = plan_of(calibration)
+    _write(plan, plan, data, calibration_text)
+
+
+def _within_limits(function: Callable[..., Any], kind: Any, data: str) -> Any:
+    """Return what a function of data and a limit finds, with the options given."""
+    chosen = given(kind)
+    limit = chosen.get("limit")
+    if limit is None or (isinstance(limit, dict) and limit[ALL_OTHERS] is None):
+        more = " for the others too" if limit else ": the allowed total of every attribute, in nats"
+        raise InputError(f"--limit must be given{more}")
+    with engine_session(data), progress_bar("searching") as progress:
+        return function(data, progress=progress, **chosen)
+
+
+def _write(plan: Any, result: Any, data: str, text: Callable[..., str]) -> None:
+    """Write a plan and its page, where files are given, and print the result."""
+    options, name = click.get_current_context().params, Path(data).name
+    if options["output"] is not None:
+        plan.save(options["output"])
+    if options["report"] is not None:
+        plan.report(options["report"], name=name)
+        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
+    write_chart(result, options["chart"])
+    emit(format_result(options["form"], result, text, name), None)
+
+
+@click.command("design", cls=FileCommand)
+@click.argument("data")
+@click_options(DesignOptions)
+@chart_option("the comparison")
+@OUTPUT_OPTIONS
+def design(data: str, **_: Any) -> None:
+    """Find the forms that keep every attribute's total within a limit with the least error.
+
+    Ctrl-C ends the search; the best design so far is certified and kept.
+
+    \b
+    Examples:
+      seepage design survey.csv --limit 3 -o plan.json --report plan.html
+      seepage design survey.csv --limit 3 --known sex,age --record-limit 6
+      seepage design survey.csv --limit 2 --together height,weight --joint smoker,ill
+    """
+    from seepage.cli.analysis_text import design_text
+    from seepage.designs.design_search import find_design
+    from seepage.plan.designed_plan import plan_of_design
+
+    result = _within_limits(find_design, DesignOptions, data)
+    print_reading_notes(data, result.pairs)
+    _write(plan_of_design(result), result, data, design_text)
+
+
+# Collecting -------------------------------------------------------------------------------------
 
 PLAN = click.option(
     "--plan", "plan_path", required=True, type=click.Path(dir_okay=False), help="The plan's file."
