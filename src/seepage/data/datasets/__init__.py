@@ -1,7 +1,144 @@
-"""The real datasets, and the pair counts of those that may be bundled."""
+"""The real datasets (`catalogue.toml`), and the pair counts of those that may be bundled."""
 
-from seepage.data.datasets.catalogue import BUNDLED, DATASETS, dataset, load_pairs
-from seepage.data.datasets.published_files import Dataset
+import io
+import tomllib
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from seepage import _checks
+from seepage.data.datasets.published_files import Dataset, PublishedFile
 from seepage.data.datasets.survey import make_survey
+from seepage.data.pairs import PairCounts
+from seepage.errors import TableError
 
 __all__ = ["BUNDLED", "DATASETS", "Dataset", "dataset", "load_pairs", "make_survey"]
+
+FOLDER = resources.files("seepage.data.datasets")
+
+BUNDLED = {"adult": "adult.parquet", "nist-acs": "nist_acs.parquet"}
+"""Files of the pair counts bundled with the package, by dataset name."""
+
+
+def _adult_text(data: bytes, test: bytes) -> bytes:
+    """Join both files, without the first line of `adult.test` and the full stops at its ends."""
+    return (data + test.split(b"\n", 1)[1].replace(b".\n", b"\n")).replace(b", ", b",")
+
+
+def _celeba_text(content: bytes) -> bytes:
+    """Leave out the number of records, name the first column, and separate by one blank."""
+    _, header, body = content.split(b"\r\n", 2)
+    return b" ".join([b"image", *header.split()]) + b"\n" + body.replace(b"  ", b" ")
+
+
+def _scores_text(content: bytes) -> bytes:
+    """Leave out a comment line, and the field that only the header has."""
+    return content.split(b"\n", 1)[1].split(b"\t", 1)[1]
+
+
+TEXT_OF: dict[str, Callable[..., bytes]] = {
+    "adult": _adult_text,
+    "celeba": _celeba_text,
+    "lfw-scores": _scores_text,
+}
+"""Functions from the contents of published files to delimited text, where they are not."""
+
+
+def read_files(
+    files: Sequence[PublishedFile],
+    text_of: Callable[..., bytes],
+    *,
+    names: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    nulls: Sequence[str] | None = None,
+    types: dict[str, str] | None = None,
+    **parsing: Any,
+) -> Any:
+    """Return published files as a PyArrow table.
+
+    Parameters
+    ----------
+    files, text_of
+        The files, and the function from their contents to delimited text.
+    names
+        The column names, if the first line is not the header.
+    columns, drop
+        The columns to read, all by default; columns to leave out of these.
+    nulls, types
+        Strings that mean missing, and types of columns that are not inferred.
+    parsing
+        Options of `pyarrow.csv.ParseOptions`.
+    """
+    from pyarrow import csv
+
+    table = csv.read_csv(
+        io.BytesIO(text_of(*(file.read() for file in files))),
+        csv.ReadOptions(column_names=names),
+        csv.ParseOptions(**parsing),
+        csv.ConvertOptions(
+            null_values=nulls,
+            strings_can_be_null=nulls is not None,
+            include_columns=columns,
+            column_types=types,
+        ),
+    )
+    return table.drop_columns(list(drop))
+
+
+def _known_dataset(
+    name: str, files: dict[str, str] | None = None, csv: Any = None, **entries: Any
+) -> Dataset:
+    """Return the dataset of a table of the catalogue."""
+    published = tuple(PublishedFile(*entry) for entry in (files or {}).items())
+    read = partial(read_files, published, TEXT_OF.get(name, bytes), **csv or {})
+    return Dataset(name, files=published, reader=read if published else make_survey, **entries)
+
+
+DATASETS: dict[str, Dataset] = {
+    name: _known_dataset(name, **entries)
+    for name, entries in tomllib.loads((FOLDER / "catalogue.toml").read_text("utf-8")).items()
+}
+"""All datasets by name."""
+
+
+def dataset(name: str) -> Dataset:
+    """Return a dataset by name.
+
+    Examples
+    --------
+    >>> from seepage.data.datasets import dataset
+    >>> dataset("celeba").licence
+    'non-commercial research only; no redistribution'
+    """
+    return DATASETS[_checks.choice(name, "dataset", DATASETS)]
+
+
+def load_pairs(name: str | Path) -> PairCounts:
+    """Return the pair counts of a dataset, or of a file of pair counts.
+
+    Parameters
+    ----------
+    name
+        A dataset whose counts are bundled, such as `"adult"`, or whose files are in `SEEPAGE_DATA`,
+        such as `"celeba"`; or the path of a Parquet file of pair counts.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> sp.load_pairs("adult")
+    PairCounts(48,842 records, 15 attributes)
+    """
+    _checks.input_path(name, "name")
+    if name in BUNDLED:
+        with resources.as_file(FOLDER / "bundled" / BUNDLED[str(name)]) as path:
+            return PairCounts.load(path)
+    if name in DATASETS:
+        return DATASETS[str(name)].pairs()
+    if not Path(name).is_file():
+        known = {*BUNDLED, *DATASETS}
+        hint = _checks.near_miss(name, known) or f"; known: {', '.join(sorted(known))}"
+        raise TableError(f"there is no file and no dataset named {str(name)!r}{hint}")
+    return PairCounts.load(name)
