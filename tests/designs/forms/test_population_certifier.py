@@ -9,8 +9,7 @@ import pytest
 import seepage as sp
 from seepage.designs.design_options import DesignOptions, make_form_problem
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
-from seepage.designs.forms.population_certifier import PopulationCertifier
-from seepage.designs.forms.population_forms import PopulationForms
+from seepage.designs.forms.population_certifier import PopulationCertifier, PopulationForms
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_interval, mixture_radius
 

@@ -23,13 +23,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio, rounding, summed_up
 from seepage.data.records import Records
 from seepage.errors import InputError
+
+if TYPE_CHECKING:
+    from seepage.designs.forms.population_certifier import PopulationForms
 
 MAX_CELLS = 1 << 22
 """Maximum entries of a form's table, (strata x answers) x values: 32 MB of doubles."""
@@ -256,3 +259,87 @@ def report_likelihoods(shares: Floats, sizes: Integers, epsilons: Floats) -> Flo
         floor, weight = math.exp(-epsilon), -math.expm1(-epsilon)
         likelihoods = floor * axes.sum(axis=1, keepdims=True) + weight * axes
     return likelihoods.reshape(strata, -1, width)
+
+
+# Estimates for the population -------------------------------------------------------------------
+
+MAX_WEIGHTS = 1 << 23
+"""Maximum number of weights, reports x values, of a form's limits: 64 MB per array of doubles."""
+
+AVERAGING_WINDOW = 30
+"""Number of forms of a size over which (limit - total) / budgets is averaged, exponentially."""
+
+
+class ScreenedForms(ExactForms):
+    """Fast estimates of the population limits, to screen candidate forms; not certified.
+
+    T_k + u_k + r_k E, with T_k the table's total, u_k the excess of the population limit over the
+    table's value for the leakage of public values alone, E the sum of the budgets of attributes
+    that are not known, and r_k the mean of (limit - T_k - u_k) / E over the forms of the same size
+    whose limits were computed.
+
+    Parameters
+    ----------
+    population
+        The certified limits.
+    limits, caps
+        The maximum total and the largest budget of each attribute.  Different caps allow different
+        budgets in a form, whose limits then cost more.
+    """
+
+    def __init__(self, population: "PopulationForms", limits: Floats, caps: Floats) -> None:
+        super().__init__(population.counter)
+        self.population, self.caps = population, caps
+        self.protected = np.isfinite(limits)
+        self.limits = limits[self.protected]
+        count = len(self.counter.sizes)
+        self.rates = np.zeros((count + 1, count))
+        self.observed = np.zeros(count + 1, dtype=np.int64)
+
+    def fits(self, attributes: Sequence[int]) -> bool:
+        """Return whether a form's limits can be computed, and public values alone keep them."""
+        questions = len(attributes)
+        if self.population.public:
+            leakages = self.population.public_leakage(questions)[self.protected]
+            if not (leakages < (1 - 1e-6) * self.limits).all():
+                return False
+        caps = self.caps[[j for j in attributes if j not in self.population.known]]
+        equal = len(caps) < 2 or float(np.ptp(caps)) == 0
+        weights = questions + 1 if equal else 1 << min(questions, 64)
+        return self.counter.cells(attributes) * weights <= MAX_WEIGHTS
+
+    def totals(self, table: FormTable, epsilons: Floats) -> Floats:
+        """Return the estimated limit of the total of every attribute, in nats."""
+        spent = self._spent(table, epsilons)
+        estimates = self._base(table, epsilons) + self.rates[len(table.attributes)] * spent
+        return estimates if self.population.public else np.asarray(np.minimum(estimates, spent))
+
+    def _spent(self, table: FormTable, epsilons: Floats) -> float:
+        """Return E, the sum of the budgets of attributes that the adversary does not know."""
+        known = np.isin(table.attributes, self.population.known)
+        return summed_up(np.asarray(epsilons)[~known].tolist())
+
+    def _base(self, table: FormTable, epsilons: Floats) -> Floats:
+        """Return T_k + u_k of every attribute k."""
+        totals = super().totals(table, epsilons)
+        if not self.population.public:
+            return totals
+        with np.errstate(invalid="ignore"):
+            leakages = self.population.public_leakage(len(table.attributes))
+            return totals + np.nan_to_num(leakages - self._public_totals, posinf=0.0)
+
+    @cached_property
+    def _public_totals(self) -> Floats:
+        """The table's leakage of public values alone."""
+        return super().totals(self.counter.table(()), np.zeros(0))
+
+    def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
+        """Update the mean rates r_k with the computed limits of a form."""
+        questions, spent = len(table.attributes), self._spent(table, epsilons)
+        if spent <= 0:
+            return
+        with np.errstate(invalid="ignore"):
+            rates = np.nan_to_num((limits - self._base(table, epsilons)) / spent, posinf=0.0)
+        weight = 1 / min(self.observed[questions] + 1, AVERAGING_WINDOW)
+        self.rates[questions] += weight * (np.maximum(rates, 0.0) - self.rates[questions])
+        self.observed[questions] += 1
