@@ -21,7 +21,6 @@ import pyarrow as pa
 import seepage as sp
 from seepage.data.table.options import TableOptions
 from seepage.errors import SeepageError
-from seepage.totals.total import TotalSettings
 
 
 class Odd:
@@ -72,7 +71,6 @@ HOOKS = {
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "Plan.perturb": (TableOptions,),
-    "find_budgets": (TotalSettings,),
 }
 """The fields that the keywords of a callable (`**options`) stand for."""
 
