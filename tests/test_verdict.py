@@ -13,7 +13,7 @@ from seepage.data.recoding import labelled, read_codebook
 from seepage.errors import InputError
 from seepage.leakage.leaks import find_leaks, groups, same_attributes
 from seepage.leakage.release import exact_leakage
-from seepage.totals import TotalsComparison
+from seepage.totals.result import TotalsComparison
 from seepage.verdict import judge, lower_text, upper_text
 
 

@@ -22,12 +22,8 @@ from seepage.data.pairs import PairCounts
 from seepage.data.recoding import labelled
 from seepage.leakage.leaks import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.totals import (
-    GUARANTEES,
-    TotalLeakage,
-    TotalsComparison,
-)
 from seepage.totals.experienced import Experience, default_people, experience_of
+from seepage.totals.result import GUARANTEES, TotalLeakage, TotalsComparison
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 from seepage.verdict import Verdict, judge
 

@@ -132,6 +132,10 @@ class TableError(InputError):
     """Records that cannot be read or coded: a missing file, a ragged row, too many values."""
 
 
+class GuaranteeError(InputError):
+    """A guarantee cannot be computed: records, memory or a mechanism is missing."""
+
+
 def _in_one_line(message: str) -> str:
     """Return a message without line breaks and control characters, long words shortened."""
     printable = "".join(map(_printable, message))

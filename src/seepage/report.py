@@ -24,7 +24,8 @@ from seepage.errors import InputError
 from seepage.leakage.leaks import same_attributes, support
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import releases
-from seepage.totals import GUARANTEES, KINDS, JointWitness
+from seepage.totals.likelihood_columns import JointWitness
+from seepage.totals.result import GUARANTEES, KINDS
 from seepage.verdict import STATES, Judgement, Verdict, lower_text, upper_text
 
 STYLES = ("base", "controls", "figures", "print")

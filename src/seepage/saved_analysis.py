@@ -18,9 +18,9 @@ from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsComparison
 from seepage.totals.experienced import Experience
-from seepage.totals.guarantees import Kind
+from seepage.totals.likelihood_columns import JointWitness
+from seepage.totals.result import GUARANTEES, Kind, TotalLeakage, TotalsComparison
 
 HINT = "an analysis is written as JSON"
 

@@ -18,9 +18,13 @@ from seepage._results import Result, json_ready
 from seepage.errors import Setting, Text
 from seepage.leakage.leaks import same_attributes
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.totals import TotalLeakage, TotalsComparison
-from seepage.totals.guarantees import GUARANTEES, NEEDS_RECORDS
-from seepage.totals.result import direct_leakage
+from seepage.totals.result import (
+    GUARANTEES,
+    NEEDS_RECORDS,
+    TotalLeakage,
+    TotalsComparison,
+    direct_leakage,
+)
 
 State = Literal["within", "exceeded", "not certifiable"]
 STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")

@@ -14,7 +14,7 @@ from seepage.collection.report_leakage import analyse_reports
 from seepage.data.inputs import count_pairs
 from seepage.leakage.matrix import leakage_matrix
 from seepage.plan import Plan, make_plan
-from seepage.totals import total_leakage
+from seepage.totals.total import total_leakage
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"

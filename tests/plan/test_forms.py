@@ -32,7 +32,7 @@ from seepage.plan import (
     plan_schema,
 )
 from seepage.plan.plan_check import matrix_totals
-from seepage.totals import total_leakage
+from seepage.totals.total import total_leakage
 
 PAIRS = counts()
 PLAN = three_forms(PAIRS)

@@ -21,7 +21,7 @@ from seepage.mechanisms import mechanism, registered
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.unary import OUE, BasicRAPPOR
 from seepage.plan import Plan, best_mechanism, make_plan
-from seepage.totals import total_leakage
+from seepage.totals.total import total_leakage
 
 PAIRS = counts()
 PURE = [name for name, family in registered().items() if not family.approximate]

@@ -10,8 +10,9 @@ from joint_oracle import domain_of, exact_total, joints, tree_joint, tuples_of, 
 
 import seepage as sp
 from seepage.data.records import Records
-from seepage.totals import GuaranteeError, total_leakage
+from seepage.errors import GuaranteeError
 from seepage.totals import composition as merged_module
+from seepage.totals.total import total_leakage
 
 
 def merged_channel(joint, target):

@@ -21,12 +21,13 @@ from joint_oracle import (
 )
 
 from seepage.data.records import Records
+from seepage.errors import GuaranteeError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms import mechanism
-from seepage.totals import GuaranteeError, total_leakage
 from seepage.totals import exact_total as exact_module
 from seepage.totals.exact_total import exact_size, exact_totals
 from seepage.totals.likelihood_columns import MatrixColumns, TwoLevelColumns
+from seepage.totals.total import total_leakage
 from strategies import exponential
 
 contrasts = st.sampled_from([0.0, 1e-12, 0.5, 1.0, 3.0, 40.0])

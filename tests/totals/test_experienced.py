@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 import seepage as sp
+from seepage.errors import GuaranteeError
 from seepage.leakage.release import releases
-from seepage.totals import GuaranteeError, drawn_reports
+from seepage.totals import drawn_reports
 from seepage.totals.drawn_reports import (
     draw_people,
     report_sums,

@@ -19,10 +19,10 @@ from joint_oracle import (
 )
 
 from seepage.data.records import Records
-from seepage.errors import InputError
+from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.release import releases
 from seepage.mechanisms import mechanism
-from seepage.totals import GuaranteeError, drawn_reports, total_leakage
+from seepage.totals import drawn_reports
 from seepage.totals import sampled as sampled_module
 from seepage.totals.drawn_reports import (
     IMPOSSIBLE,
@@ -38,7 +38,7 @@ from seepage.totals.sampled import (
     report_weights,
     sampled_totals,
 )
-from seepage.totals.total import TotalSettings
+from seepage.totals.total import TotalSettings, total_leakage
 from strategies import exponential
 
 RNG = np.random.default_rng(11)

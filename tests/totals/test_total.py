@@ -12,16 +12,17 @@ from joint_oracle import tuples_of, xor
 import seepage as sp
 from seepage.data.datasets.survey import make_survey, survey_joint
 from seepage.data.inputs import as_pairs
-from seepage.totals import (
-    GUARANTEES,
-    KINDS,
-    GuaranteeError,
-    JointWitness,
+from seepage.errors import GuaranteeError
+from seepage.totals import exact_total as exact_module
+from seepage.totals.likelihood_columns import JointWitness
+from seepage.totals.result import GUARANTEES, KINDS
+from seepage.totals.total import (
+    TotalSettings,
+    choose_guarantee,
     compare_totals,
+    compute_total,
     total_leakage,
 )
-from seepage.totals import exact_total as exact_module
-from seepage.totals.total import TotalSettings, choose_guarantee, compute_total
 
 
 def test_totals_are_sorted_by_kind():

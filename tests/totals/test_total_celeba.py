@@ -8,8 +8,8 @@ import pytest
 
 import seepage as sp
 from seepage.data.records import Records
-from seepage.totals import compare_totals, total_leakage
 from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.totals.total import compare_totals, total_leakage
 from seepage.totals.witness_search import search_witness
 
 pytestmark = pytest.mark.skipif(

@@ -11,7 +11,8 @@ from test_exact_total import in_words
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
 from seepage.mechanisms.direct import GRR
-from seepage.totals import JointWitness, total_leakage
+from seepage.totals.likelihood_columns import JointWitness
+from seepage.totals.total import total_leakage
 from strategies import exponential
 
 

@@ -183,7 +183,7 @@ def stream(
       seepage stream days.csv --epsilon 0.5
       seepage stream --transitions weather.csv --steps 30 --epsilon 0.1
     """
-    from seepage.totals import stream_leakage
+    from seepage.totals.stream import stream_leakage
 
     if (data is None) == (transitions is None):
         raise InputError("give either DATA, whose columns are the steps, or --transitions")

@@ -13,8 +13,8 @@ from seepage.errors import naming
 from seepage.leakage.intervals import LeakageIntervals
 from seepage.leakage.leaks import same_attributes, support
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
+from seepage.totals.result import GUARANTEES, TotalLeakage
 from seepage.verdict import STATES, Judgement, lower_text, upper_text
 
 VIEWS = {

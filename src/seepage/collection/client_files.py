@@ -25,7 +25,7 @@ from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import factor
 from seepage.plan.wire import Wire
-from seepage.totals.guarantees import GUARANTEES, KINDS
+from seepage.totals.result import GUARANTEES, KINDS
 
 CLIENT = Path(__file__).with_name("client")
 """Folder of the JavaScript module and of the parts of the page."""

@@ -22,12 +22,11 @@ from seepage.designs.equal_budgets import (
     make_problem,
     totals_at,
 )
-from seepage.errors import InputError
+from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.release import releases
-from seepage.totals import GUARANTEES, JointWitness, TotalLeakage
 from seepage.totals.exact_total import exact_is_feasible
-from seepage.totals.guarantees import GuaranteeError, check_whole_table
-from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.totals.likelihood_columns import JointWitness, likelihood_columns
+from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
 from seepage.totals.total import choose_guarantee
 from seepage.totals.witness_search import search_witness
 

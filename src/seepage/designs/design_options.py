@@ -18,7 +18,7 @@ from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices, P
 from seepage.designs.forms.form_search import time_limit
 from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.errors import InputError, Setting
-from seepage.totals.guarantees import GUARANTEES, SCOPES
+from seepage.totals.result import GUARANTEES, SCOPES
 from seepage.totals.total import TotalSettings
 
 SHAPES = ("never", "single", "forms", "record")

@@ -23,7 +23,7 @@ from seepage.designs.forms.table_certifier import TableCertifier, coarse_form
 from seepage.designs.shaped.form_shaper import shape_forms
 from seepage.designs.strategies import compare_designs
 from seepage.errors import InputError, Setting, Text
-from seepage.totals.guarantees import check_whole_table
+from seepage.totals.result import check_whole_table
 
 MIN_SHARE = 1e-3
 """Minimum share of people of a form in the result; the reported gap includes what this costs."""

@@ -17,8 +17,9 @@ from seepage.data.records import Records
 from seepage.errors import InputError, Setting
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import PUBLIC
-from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.composition import independent_totals
+from seepage.totals.result import TotalLeakage
+from seepage.totals.total import total_leakage
 
 MAX_ITERATIONS = 200
 """Maximum number of iterations of the root search."""

@@ -27,8 +27,7 @@ from seepage.plan.plan_parts import (
     check_limits,
     overall_guarantee,
 )
-from seepage.totals.guarantees import GUARANTEES, check_whole_table
-from seepage.totals.result import TotalLeakage
+from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
 
 
 def make_plan(

@@ -28,7 +28,8 @@ from seepage.mechanisms.exact_draws import Thresholds, exact_cells, largest_rati
 from seepage.plan.make_plan import check_totals
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute, overall_guarantee
-from seepage.totals import TotalLeakage, total_leakage
+from seepage.totals.result import TotalLeakage
+from seepage.totals.total import total_leakage
 
 MATRIX_GUARANTEES = ("exact", "worst")
 """The guarantees of the totals of a matrix."""

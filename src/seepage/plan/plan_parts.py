@@ -14,7 +14,7 @@ from seepage.designs.report_channels import Budget, Question, Stored, check_freq
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import CERTAIN
-from seepage.totals.guarantees import GUARANTEES, KINDS
+from seepage.totals.result import GUARANTEES, KINDS
 
 if TYPE_CHECKING:
     from seepage.plan.plan import Plan

@@ -22,7 +22,7 @@ from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import BY_FORM
-from seepage.totals.guarantees import GUARANTEES
+from seepage.totals.result import GUARANTEES
 
 NORMAL = 1.96
 """Half-width of a 95 % interval, in standard errors."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from seepage._numerics import shortest_above
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
-from seepage.totals.guarantees import GUARANTEES, KINDS
+from seepage.totals.result import GUARANTEES, KINDS
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 

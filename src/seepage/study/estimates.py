@@ -14,7 +14,7 @@ from seepage.data.domain import Domain, sample_caution
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import VIEWS, View
 from seepage.study.simulation import QUANTILES, Significance
-from seepage.totals.guarantees import SCOPES
+from seepage.totals.result import SCOPES
 
 Method = Literal["aggregate", "records"]
 

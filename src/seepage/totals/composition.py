@@ -12,11 +12,11 @@ import numpy as np
 from seepage._numerics import Floats, summed_up
 from seepage._results import Progress
 from seepage.data.records import Records
+from seepage.errors import GuaranteeError
 from seepage.leakage.likely_sets import best_of_all, relaxation
 from seepage.leakage.linear_bounds import upper_over_all_sets
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import Release, View
-from seepage.totals.guarantees import GuaranteeError
 from seepage.totals.result import direct_leakage
 
 MAX_CELLS = 1 << 27

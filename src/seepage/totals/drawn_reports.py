@@ -16,11 +16,10 @@ from seepage._numerics import UNIT, Floats, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.records import Records
-from seepage.errors import Setting
+from seepage.errors import GuaranteeError, Setting
 from seepage.leakage.release import Release, View
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import GRR
-from seepage.totals.guarantees import GuaranteeError
 
 IMPOSSIBLE = -1e6
 """Finite value for ln 0: negligible beside any positive likelihood, and sums of it stay finite."""

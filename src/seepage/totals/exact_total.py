@@ -18,13 +18,13 @@ import numpy as np
 from seepage._numerics import Booleans, Floats, Reals, quotient, round_up, rounding
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.totals.guarantees import GuaranteeError
+from seepage.errors import GuaranteeError
 from seepage.totals.likelihood_columns import (
+    JointWitness,
     LikelihoodColumns,
     MatrixColumns,
     joint_witness,
 )
-from seepage.totals.result import JointWitness
 
 MAX_CELLS = 1 << 27
 """Maximum number of (target value, report tuple) cells per target: 1 GB, 27 binary attributes."""

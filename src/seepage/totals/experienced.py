@@ -26,6 +26,7 @@ from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.data.table.options import DataOptions
+from seepage.errors import GuaranteeError
 from seepage.leakage.deviations import proportion_interval, quantile_intervals
 from seepage.leakage.release import VIEWS, Release, View, releases
 from seepage.totals.drawn_reports import (
@@ -37,7 +38,6 @@ from seepage.totals.drawn_reports import (
     value_counts,
     value_offsets,
 )
-from seepage.totals.guarantees import GuaranteeError
 
 QUANTILE_LEVELS = (0.05, 0.5, 0.95)
 """The quantiles of the loss over people that are reported."""

@@ -10,21 +10,20 @@ epsilon-LDP polytope, and those have two levels [theory: The bound].
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import comb, inf
+from dataclasses import dataclass, fields
+from math import comb, exp, inf, isinf
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers, Reals, pair_log_ratios, quotient
+from seepage._results import json_ready, short_list
 from seepage.data.domain import Domain
-from seepage.errors import InputError
+from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release, View
 from seepage.leakage.robust_bound import every_set
 from seepage.leakage.solver import best_sets
-from seepage.totals.guarantees import GuaranteeError
-from seepage.totals.result import JointWitness
 
 
 @dataclass(frozen=True)
@@ -238,6 +237,74 @@ LikelihoodColumns: TypeAlias = TwoLevelColumns | MatrixColumns
 the `best` ratio for two vectors and its column, a column's `logarithms` and its `likely` values,
 entries `clipped` to at least e^-limit, and `max_log_ratios` between values.
 """
+
+
+@dataclass(frozen=True)
+class JointWitness:
+    """A report tuple y of all attributes and two target values x, x' that it distinguishes.
+
+    Parameters
+    ----------
+    target
+        The attribute.
+    likelier, other
+        The values x and x': y is exp(value) times likelier under x.
+    reports
+        For each attribute, the likely set of its report.
+    value
+        ln p(y given x) / p(y given x') in the table, in nats.
+    held_out
+        The same on records held out of the search; None for an exact total.
+    own
+        The maximum log-likelihood ratio of the target's own report; None for an exact total.
+    """
+
+    target: str
+    likelier: str
+    other: str
+    reports: Mapping[str, tuple[str, ...]]
+    value: float
+    held_out: float | None = None
+    own: float | None = None
+
+    @property
+    def counted(self) -> float:
+        """The value that counts as a lower bound: the smaller of `value` and `held_out`."""
+        return self.value if self.held_out is None else min(self.value, self.held_out)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether x is likelier than x' on the held-out records too."""
+        return self.held_out is None or self.held_out > 0
+
+    @property
+    def beyond_own(self) -> bool:
+        """Whether the report tuple leaks more than the target's own report alone."""
+        return self.own is None or self.counted > self.own
+
+    def sentence(self) -> str:
+        """Return the evidence as a sentence.
+
+        Examples
+        --------
+        >>> witness = JointWitness("Sex", "F", "M", {"Sex": ("F",), "Beard": ("no",)}, 1.25)
+        >>> witness.sentence()
+        'reports that favour Sex F, Beard no are 3.49 times likelier under Sex F than under Sex M'
+        """
+        named = [f"{name} {' or '.join(likely)}" for name, likely in self.reports.items() if likely]
+        shown = short_list(named, 5)
+        times = f"{exp(min(self.value, 700.0)):.3g} times"
+        more = "" if self.beyond_own else ": nothing beyond its own report"
+        return (
+            f"reports that favour {shown} are {'infinitely' if isinf(self.value) else times} "
+            f"likelier under {self.target} {self.likelier} than under {self.target} {self.other}"
+            + (more if self.confirmed else ", not confirmed by people held out of the search")
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the witness as a JSON object; numbers as in `TotalLeakage.to_dict`."""
+        content = {field.name: json_ready(getattr(self, field.name)) for field in fields(self)}
+        return content | {"confirmed": self.confirmed, "beyond_own": self.beyond_own}
 
 
 def joint_witness(

@@ -39,6 +39,7 @@ from seepage._numerics import (
 )
 from seepage._results import Progress
 from seepage.data.records import Records
+from seepage.errors import GuaranteeError
 from seepage.leakage.deviations import (
     GUARD,
     ConfidenceLimits,
@@ -46,7 +47,6 @@ from seepage.leakage.deviations import (
     kl_interval,
     mixture_radius,
 )
-from seepage.totals.guarantees import GuaranteeError
 from seepage.totals.likelihood_columns import LikelihoodColumns, TwoLevelColumns
 
 MAX_CELLS = 1 << 24

@@ -1,20 +1,108 @@
-"""`TotalLeakage`: the total of every attribute, its guarantee and its evidence."""
+"""The guarantees of totals in words, and `TotalLeakage`: totals with guarantee and evidence."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, SupportsIndex
+from pathlib import Path
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
-from seepage._results import Result, json_ready, short_list
-from seepage.data.domain import Domain
+from seepage._results import Result, json_ready
+from seepage.data.domain import Counted, Domain, how_many
+from seepage.errors import GuaranteeError
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import Release, View
-from seepage.totals.guarantees import GuaranteeError, Kind
+from seepage.totals.likelihood_columns import JointWitness
+
+Kind = Literal["certified", "statistical", "assumed", "lower bound"]
+
+KINDS: dict[Kind, str] = {
+    "certified": "proven",
+    "statistical": "valid with a stated confidence, and up to a delta where one is stated",
+    "assumed": "valid only under an assumption, which real data often violate",
+    "lower bound": "attained by reports that were found; it refutes smaller totals and bounds none",
+}
+"""Kinds of totals, the strongest first, and what each means."""
+
+SCOPES = ("table", "population")
+"""The joint distribution that totals hold for: the table's own, or that it was drawn from."""
+
+NEEDS_RECORDS = "needs records"
+"""Words of the reason why pair counts do not suffice for a guarantee; the verdict checks for it."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A guarantee of totals, in words [theory-totals].
+
+    Parameters
+    ----------
+    name, kind
+        Its name, and its kind, one of `KINDS`.
+    meaning
+        What the total is: a phrase without a full stop.
+    promise
+        What it promises: a sentence whose subject is "It", the total.
+    needs
+        What it is computed from: a phrase.
+    excludes
+        What it does not promise: a sentence.
+
+    Examples
+    --------
+    >>> GUARANTEES["worst"].kind, GUARANTEES["worst"].meaning
+    ('certified', 'the sum of all budgets, whatever the data')
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    promise: str
+    needs: str
+    excludes: str
+
+
+_TEXTS = tomllib.loads(Path(__file__).with_name("guarantees.toml").read_text(encoding="utf-8"))
+
+GUARANTEES = {name: Guarantee(name, **texts) for name, texts in _TEXTS.items()}
+"""The guarantees by name, the strongest kind first."""
+
+
+def check_whole_table(
+    counted: Counted,
+    guarantee: str,
+    what: str,
+    scope: str = "table",
+    hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
+) -> None:
+    """Raise a GuaranteeError if a guarantee for all records is computed from a sample of them.
+
+    The sum of all budgets, `"worst"`, holds for any records; totals with the scope `"population"`
+    are computed from samples.
+
+    Parameters
+    ----------
+    counted
+        The records, or their pair counts.
+    guarantee
+        The name of the guarantee.
+    what
+        The subject of the message, in the plural ("budgets").
+    scope
+        One of `SCOPES`.
+    hint
+        The end of the message: alternatives.
+    """
+    if counted.population is not None and guarantee != "worst" and scope == "table":
+        raise GuaranteeError(
+            f"{what} need all records, and these are a {how_many(counted)}: people left out may "
+            "have what leaks most; ",
+            hint,
+        )
 
 
 def direct_leakage(release: Release, view: View) -> tuple[float, float]:
@@ -30,74 +118,6 @@ def direct_leakage(release: Release, view: View) -> tuple[float, float]:
         return sets.contrast, 0.0
     assert release.mechanism is not None
     return release.mechanism.epsilon, release.mechanism.delta
-
-
-@dataclass(frozen=True)
-class JointWitness:
-    """A report tuple y of all attributes and two target values x, x' that it distinguishes.
-
-    Parameters
-    ----------
-    target
-        The attribute.
-    likelier, other
-        The values x and x': y is exp(value) times likelier under x.
-    reports
-        For each attribute, the likely set of its report.
-    value
-        ln p(y given x) / p(y given x') in the table, in nats.
-    held_out
-        The same on records held out of the search; None for an exact total.
-    own
-        The maximum log-likelihood ratio of the target's own report; None for an exact total.
-    """
-
-    target: str
-    likelier: str
-    other: str
-    reports: Mapping[str, tuple[str, ...]]
-    value: float
-    held_out: float | None = None
-    own: float | None = None
-
-    @property
-    def counted(self) -> float:
-        """The value that counts as a lower bound: the smaller of `value` and `held_out`."""
-        return self.value if self.held_out is None else min(self.value, self.held_out)
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether x is likelier than x' on the held-out records too."""
-        return self.held_out is None or self.held_out > 0
-
-    @property
-    def beyond_own(self) -> bool:
-        """Whether the report tuple leaks more than the target's own report alone."""
-        return self.own is None or self.counted > self.own
-
-    def sentence(self) -> str:
-        """Return the evidence as a sentence.
-
-        Examples
-        --------
-        >>> witness = JointWitness("Sex", "F", "M", {"Sex": ("F",), "Beard": ("no",)}, 1.25)
-        >>> witness.sentence()
-        'reports that favour Sex F, Beard no are 3.49 times likelier under Sex F than under Sex M'
-        """
-        named = [f"{name} {' or '.join(likely)}" for name, likely in self.reports.items() if likely]
-        shown = short_list(named, 5)
-        times = f"{math.exp(min(self.value, 700.0)):.3g} times"
-        more = "" if self.beyond_own else ": nothing beyond its own report"
-        return (
-            f"reports that favour {shown} are {'infinitely' if math.isinf(self.value) else times} "
-            f"likelier under {self.target} {self.likelier} than under {self.target} {self.other}"
-            + (more if self.confirmed else ", not confirmed by people held out of the search")
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the witness as a JSON object; numbers as in `TotalLeakage.to_dict`."""
-        content = {field.name: json_ready(getattr(self, field.name)) for field in fields(self)}
-        return content | {"confirmed": self.confirmed, "beyond_own": self.beyond_own}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

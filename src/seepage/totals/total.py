@@ -16,7 +16,7 @@ from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.data.table.options import DataOptions
-from seepage.errors import InputError
+from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
 from seepage.totals.composition import (
@@ -27,16 +27,16 @@ from seepage.totals.composition import (
 )
 from seepage.totals.drawn_reports import simulated_mechanisms
 from seepage.totals.exact_total import exact_is_feasible, exact_totals
-from seepage.totals.guarantees import (
+from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.totals.population_totals import exact_population_totals, population_is_feasible
+from seepage.totals.result import (
     GUARANTEES,
     KINDS,
     NEEDS_RECORDS,
     SCOPES,
-    GuaranteeError,
+    TotalLeakage,
+    TotalsComparison,
 )
-from seepage.totals.likelihood_columns import likelihood_columns
-from seepage.totals.population_totals import exact_population_totals, population_is_feasible
-from seepage.totals.result import TotalLeakage, TotalsComparison
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import witness_totals
 

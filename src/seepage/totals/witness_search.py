@@ -18,8 +18,12 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers, round_down, rounding
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.totals.likelihood_columns import LikelihoodColumns, best_column, joint_witness
-from seepage.totals.result import JointWitness
+from seepage.totals.likelihood_columns import (
+    JointWitness,
+    LikelihoodColumns,
+    best_column,
+    joint_witness,
+)
 
 Reports = list[int | Booleans]
 """A report tuple: the likelihood column of each attribute, by index or likely set."""

@@ -18,11 +18,10 @@ from seepage.designs.form import Form
 from seepage.designs.forms.form_problem import TOLERANCE, FormProblem, Indices
 from seepage.designs.forms.form_search import Certifier, Timer
 from seepage.designs.forms.form_totals import FormTable
-from seepage.errors import Setting, Text
+from seepage.errors import GuaranteeError, Setting, Text
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.exact_draws import log_above
-from seepage.totals import total_leakage
-from seepage.totals.guarantees import GuaranteeError
+from seepage.totals.total import total_leakage
 
 if TYPE_CHECKING:
     from seepage.designs.shaped.shape_form import AnswerCounts

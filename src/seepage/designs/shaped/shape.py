@@ -26,7 +26,7 @@ from seepage.designs.shaped.shaped_population import (
     split_records,
 )
 from seepage.errors import InputError, Setting
-from seepage.totals.guarantees import SCOPES, check_whole_table
+from seepage.totals.result import SCOPES, check_whole_table
 
 RULES = ("answer", "record")
 """Values of the option `rule`."""

@@ -25,8 +25,8 @@ from seepage.study.reproduction.paper_data import (
     exact_and_summed,
     inferred_tcpl,
 )
-from seepage.totals import total_leakage
-from seepage.totals.guarantees import check_whole_table
+from seepage.totals.result import check_whole_table
+from seepage.totals.total import total_leakage
 
 STEP = 0.01
 """The increment of the budget in the paper's Algorithm 3."""

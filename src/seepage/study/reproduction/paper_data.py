@@ -20,7 +20,8 @@ from seepage.mechanisms.base import Mechanism
 from seepage.study.correlation import Metric, correlation_matrix
 from seepage.study.estimates import LeakageEstimates
 from seepage.study.statistical import estimate_leakage
-from seepage.totals import TotalLeakage, total_leakage
+from seepage.totals.result import TotalLeakage
+from seepage.totals.total import total_leakage
 
 REPLICAS = 50
 """Reports per record in a statistical estimate [paper, section III-B]."""
