@@ -181,6 +181,41 @@ def test_values_that_cannot_be_reached():
     assert found.backward == pytest.approx([0.3] * 5)
 
 
+@given(
+    st.lists(st.floats(-17, -0.5), min_size=2, max_size=2),
+    st.sampled_from([0.1, 1.0, 3.0]),
+)
+def test_near_absorbing_chains_are_covered(exponents, epsilon):
+    """Against the recursion in 60 digits, with the off-diagonal entries as they are."""
+    leave, come = (10.0**exponent for exponent in exponents)
+    found = stream_leakage([[1 - leave, leave], [come, 1 - come]], epsilon, steps=3)
+    with localcontext() as context:
+        context.prec = 60
+        p, q = Decimal(leave), Decimal(come)
+        chain = [[1 - p, p], [q, 1 - q]]  # two states: reversible, P(previous given next) = P
+        gain, backward = Decimal(epsilon), Decimal(epsilon)
+        for _ in range(2):
+            spent = backward.exp() - 1
+            ratio = max(
+                (1 + spent * chain[x][u]) / (1 + spent * chain[1 - x][u])
+                for x in (0, 1)
+                for u in (0, 1)
+            )
+            backward = gain + ratio.ln()
+        assert Decimal(found.backward[-1]) >= backward
+        assert found.backward[-1] == pytest.approx(float(backward), rel=1e-12)
+
+
+def test_the_stationary_distribution_keeps_small_probabilities():
+    tiny = [[1 - 1e-15, 1e-15, 0.0], [0.0, 0.5, 0.5], [0.25, 0.25, 0.5]]
+    # balance: 1e-15 a = 0.25 c, 0.5 b = 1e-15 a + 0.25 c
+    weights = np.array([1.0, 4e-15, 4e-15])
+    assert stationary(tiny) == pytest.approx(weights / weights.sum(), rel=1e-14, abs=0)
+    assert stationary([[0.5, 0.5], [0.0, 1.0]]).tolist() == [0.0, 1.0]
+    with pytest.raises(InputError, match="more than one stationary"):
+        stationary(np.eye(2))
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
