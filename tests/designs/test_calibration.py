@@ -247,3 +247,17 @@ def test_a_note_names_attributes_that_prevent_exact_totals():
 def test_mechanisms_with_a_delta_have_no_budgets(given, guarantee):
     with pytest.raises(sp.InputError, match=r"^(mechanism|delta) must .* 0 to find budgets"):
         sp.calibrate("survey", 2.0, guarantee=guarantee, columns=["coffee", "sleep"], **given)
+
+
+def test_subset_selection_has_no_exact_budgets_for_the_population():
+    """Its sets shrink as the budget grows, and its totals fall where they do (k = 8)."""
+    rng = np.random.default_rng(5)
+    coin = rng.integers(0, 2, 4_000)
+    table = pd.DataFrame({"a": coin, "b": (rng.integers(0, 8, 4_000) + 3 * coin) % 8}).astype(str)
+    with pytest.raises(sp.InputError, match="'ss' need not grow"):
+        sp.calibrate(table, 2.0, mechanism="ss", guarantee="exact", scope="population")
+    assert sp.calibrate(table, 2.0, mechanism="ss").guarantee == "merged"
+    for_table = sp.calibrate(table, 2.0, mechanism="ss", guarantee="exact", scope="table")
+    assert for_table.guarantee == "exact"
+    two_values = sp.calibrate(table[["a"]], 2.0, mechanism="ss", guarantee="exact")
+    assert two_values.guarantee == "exact", "sets of one value at every budget"

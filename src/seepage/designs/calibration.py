@@ -22,7 +22,7 @@ from seepage.designs.equal_budgets import (
     make_problem,
     totals_at,
 )
-from seepage.errors import GuaranteeError, InputError
+from seepage.errors import GuaranteeError, InputError, Setting
 from seepage.leakage.release import releases
 from seepage.totals.exact_total import exact_is_feasible
 from seepage.totals.likelihood_columns import JointWitness, likelihood_columns
@@ -32,6 +32,9 @@ from seepage.totals.witness_search import search_witness
 
 SHARE_TOLERANCE = 0.01
 """Accuracy of the surviving budgets relative to the refuted ones."""
+
+MIN_BUDGET = 1e-6
+"""A budget below which no mechanism changes its family of likely sets."""
 
 USABLE = ("worst", "exact", "merged", "sampled", "independent")
 """The guarantees of totals by which budgets can be calibrated."""
@@ -209,15 +212,47 @@ def _scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
 
 
 def _guarantee(guarantee: str, problem: Problem) -> str:
+    unproven = _without_monotone_totals(problem)
     if guarantee == "auto":
         matrix = problem.matrix(np.ones(len(problem.domain)))
-        return choose_guarantee(problem.data, matrix, problem.options["scope"])
+        chosen = choose_guarantee(problem.data, matrix, problem.options["scope"])
+        return "merged" if unproven and chosen == "exact" else chosen
+    if guarantee == "exact" and unproven:
+        raise InputError(
+            f"exact totals of {unproven!r} need not grow with the budget, so that budgets found on "
+            "the same records are not proven for the population; use ",
+            Setting("guarantee", "merged"),
+            " or ",
+            Setting("scope", "table"),
+        )
     if guarantee == "witness":
         raise InputError(
             "a witness is a lower bound: it refutes budgets but cannot set them; "
             f"use one of {', '.join(USABLE)}"
         )
     return _checks.choice(guarantee, "guarantee", USABLE)
+
+
+def _without_monotone_totals(problem: Problem) -> str | None:
+    """Return a mechanism whose totals for the population are not known to grow with its budget.
+
+    Budgets for the population are the last of an ascending grid before the first failure, which
+    proves the limits only if exact totals grow [theory-population: Budgets chosen by looking].
+    They do where the family of likely sets is the same at all budgets.  That of subset selection
+    is not: its sets have k / (e^epsilon + 1) values.
+    """
+    if problem.options["scope"] != "population":
+        return None
+    names = problem.release_names
+    lowest, highest = (
+        releases(problem.domain, problem.epsilons(np.full_like(problem.limits, budget)), names)
+        for budget in (MIN_BUDGET, problem.max_budget)
+    )
+    for k in np.flatnonzero(problem.collected):
+        low, high = lowest[k].sets("report"), highest[k].sets("report")
+        if low is None or high is None or (low.kind, low.size) != (high.kind, high.size):
+            return problem.mechanism[k]
+    return None
 
 
 def _proven_totals(problem: Problem, epsilons: Floats) -> Floats:
