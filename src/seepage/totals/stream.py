@@ -23,7 +23,7 @@ from seepage import _checks
 from seepage._numerics import UNIT, Floats, round_down, round_up, summed_up
 from seepage._options import takes
 from seepage._results import Result, json_ready
-from seepage.data.channel import Channel, as_matrix
+from seepage.data.channel import Channel, as_matrix, stationary
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.table.options import DataOptions
@@ -125,54 +125,8 @@ def _reverse(matrix: Floats, distribution: Floats) -> Floats:
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
 
-def stationary(transitions: Channel | ArrayLike) -> Floats:
-    """Return the stationary distribution of a chain; raise an InputError if it is not unique.
-
-    Examples
-    --------
-    >>> stationary([[0.9, 0.1], [0.3, 0.7]]).round(4).tolist()
-    [0.75, 0.25]
-    """
-    from scipy.sparse.csgraph import connected_components
-
-    matrix = as_matrix(transitions, "transitions")
-    _, classes = connected_components(matrix > 0, connection="strong")
-    leaving = (matrix > 0) & (classes[:, None] != classes)
-    closed = set(classes.tolist()) - set(classes[leaving.any(axis=1)].tolist())
-    if len(closed) > 1:
-        raise InputError(
-            "these transitions have more than one stationary distribution; "
-            "give initial, the distribution of the first value, or backward"
-        )
-    recurrent = classes == closed.pop()
-    distribution = np.zeros(len(matrix))
-    distribution[recurrent] = _state_reduction(matrix[np.ix_(recurrent, recurrent)])
-    return distribution
-
-
-def _state_reduction(matrix: Floats) -> Floats:
-    """Return the stationary distribution of an irreducible chain, by state reduction.
-
-    Nothing is subtracted, and the diagonal is not used, so every probability has a small *relative*
-    error, also those of states that are nearly never visited [Grassmann, Taksar and Heyman 1985;
-    O'Cinneide 1993].  O(k^3).
-    """
-    reduced = matrix.copy()
-    for k in range(len(reduced) - 1, 0, -1):
-        reduced[:k, k] /= reduced[k, :k].sum()
-        reduced[:k, :k] += np.outer(reduced[:k, k], reduced[k, :k])
-    weights = np.ones(len(reduced))
-    for k in range(1, len(reduced)):
-        weights[k] = weights[:k] @ reduced[:k, k]
-    return np.asarray(weights / weights.sum())
-
-
 def _reversal_error(size: int, links: int) -> float:
-    """Return a bound of the relative error of the entries of reversed transitions.
-
-    That of a stationary distribution by state reduction, O(k^3) roundings, and that of `links`
-    products with the transitions, all of positive terms.
-    """
+    """Return a bound of the relative error of reversed transitions, all sums of positive terms."""
     return (16.0 * size**3 + 4.0 * (size + 2) * (links + 1)) * UNIT
 
 
@@ -387,17 +341,15 @@ def _suprema_of_sets(high: Floats, low: Floats, budget: float, terms: int) -> Fl
 def _accumulate(channels: Sequence[Floats], budgets: Floats, error: float = 0.0) -> Floats:
     """Return l_t = eps_t + bound(channel_(t-1), l_(t-1)), rounded up.
 
-    Entries with relative errors of at most `error` change a ratio by a factor of at most
-    (1 + error) / (1 - error), and no ratio exceeds that of l_(t-1).
+    Relative errors of at most `error` change a ratio by (1 + error) / (1 - error) at most.
     """
-    slack = 3 * error
     values = [float(budgets[0])]
     bounds: dict[tuple[int, float], float] = {}
     for channel, budget in zip(channels, budgets[1:], strict=True):
         key = id(channel), values[-1]
         if key not in bounds:
             found = float(best_of_all(channel[None], np.array([values[-1]])).value[0])
-            bounds[key] = min(found + slack, values[-1]) if found > 0 else found
+            bounds[key] = min(found + 3 * error, values[-1]) if found > 0 else found
         values.append(summed_up((float(budget), bounds[key])))
     return np.array(values)
 
