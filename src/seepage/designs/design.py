@@ -136,8 +136,8 @@ class Design(Result):
         bound = "the sum of its budgets" if len(shaped) < len(self.forms) else "its epsilon"
         yield (
             "the leakage of a form about the whole record is at most "
-            f"{math.ceil(self.record * 1e3) / 1e3:g}, {bound}; an adversary who knows more of the "
-            "person can learn more than a total"
+            f"{math.ceil(self.record * 1e3) / 1e3:g}, {bound}; an adversary who knows other "
+            "answers of the person can learn more than a total, but no more than that"
         )
         if shaped:
             yield _shaped_note(shaped)
@@ -222,8 +222,8 @@ def _shaped_note(forms: Sequence[Form]) -> str:
     leakages = [form.answer_leakage for form in forms if form.answer_leakage is not None]
     clauses = {
         "answer": "changing one answer changes a report's log-likelihood by",
-        "one": "whoever knows one other answer learns about an answer",
-        "two": "whoever knows two",
+        "one": "whoever knows one other answer of the form learns about an answer",
+        "two": "whoever knows two of them",
         "xor": "the leakage about an exclusive or of answers is",
     }
     parts = []

@@ -233,8 +233,8 @@ class AnswerLeakage(Stored, frozen=True, kw_only=True):
     def __str__(self) -> str:
         parts = [
             ("one answer changed", self.answer),
-            ("to whoever knows one other answer", self.one),
-            ("two", self.two),
+            ("to whoever knows one other answer of the form", self.one),
+            ("two of them", self.two),
             (f"about the xor of {', '.join(self.xor_of)}", self.xor),
         ]
         return ", ".join(

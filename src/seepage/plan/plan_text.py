@@ -171,7 +171,9 @@ def whom(plan: Plan) -> str:
         return (
             f"It holds for the people from whom the table of {records} records was drawn, with "
             f"confidence {plan.confidence:.4g}, if that was a random sample with one record per "
-            f"person; and against an adversary {knows}."
+            "person and taking part does not depend on the answers; and against an adversary "
+            f"{knows}. The confidence is that of this plan alone: whoever chooses among several "
+            "divides 1 - confidence by their number."
         )
     return (
         f"It holds for people distributed as in the table of {records} records that it was "

@@ -376,7 +376,7 @@ class PopulationCertifier(Certifier):
         yield (
             f"every limit holds for the people whom the {self.records.records:,} records{sampled} "
             f"were drawn from, with confidence {self.confidence:g}, if the records are a random "
-            "sample of them with one record per person"
+            "sample of them with one record per person, and taking part does not depend on answers"
         )
 
     def _too_few(self) -> Iterator[str]:
