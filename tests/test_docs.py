@@ -225,7 +225,7 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
 def _site(folder: Path) -> Path:
     """Return the built documentation: that of `make docs` if it is current, or one made here."""
     made = ROOT / "build" / "site"
-    sources = [path for top in ("docs", "src") for path in (ROOT / top).rglob("*.*")]
+    sources = [path for top in ("docs", "scripts", "src") for path in (ROOT / top).rglob("*.*")]
     changed = max(
         path.stat().st_mtime
         for path in [ROOT / "mkdocs.yml", *sources]
@@ -234,7 +234,7 @@ def _site(folder: Path) -> Path:
     pages = [made / path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")]
     if all(page.is_file() and page.stat().st_mtime > changed for page in pages):
         return made
-    for top in ("docs", "src"):
+    for top in ("docs", "scripts", "src"):
         shutil.copytree(ROOT / top, folder / top)
     shutil.copy(ROOT / "mkdocs.yml", folder)
     build = [sys.executable, "-m", "zensical", "build", "--strict"]

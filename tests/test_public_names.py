@@ -43,6 +43,23 @@ def test_the_reference_is_current():
     assert module.pages() == REFERENCE, "run scripts/make_reference.py"
 
 
+def test_the_reference_shows_every_keyword():
+    griffe = pytest.importorskip("griffe")
+    extension = griffe.load_extensions(ROOT / "scripts" / "reference_signatures.py")
+    package = griffe.load(
+        "seepage", search_paths=[ROOT / "src"], extensions=extension, allow_inspection=False
+    )
+    functions = {
+        name: getattr(sp, name) for name in PUBLIC if inspect.isfunction(getattr(sp, name))
+    }
+    taking = {name: one for name, one in functions.items() if hasattr(one, "__signature__")}
+    assert {"analyse", "calibrate", "count_pairs", "design", "leakage_matrix"} <= set(taking)
+    for name, function in taking.items():
+        shown = package[sp._HOMES[name]][name]
+        assert [one.name for one in shown.parameters] == [*inspect.signature(function).parameters]
+        assert shown.docstring.value == inspect.getdoc(function)
+
+
 @pytest.mark.parametrize("name", [n for n in PUBLIC if inspect.isfunction(getattr(sp, n))])
 def test_exported_function_has_an_example(name):
     assert ">>> " in inspect.getdoc(getattr(sp, name))

@@ -23,6 +23,11 @@ def test_the_glossary_quotes_every_kind():
         assert f"*{kind}*, {meaning}" in glossary
 
 
+def test_the_tour_quotes_the_total_that_is_assumed():
+    words = (DOCS / "tour.md").read_text(encoding="utf-8").split()
+    assert GUARANTEES["independent"].meaning in " ".join(words)
+
+
 def test_sentences_are_sentences_and_kinds_are_sorted():
     kinds = [list(KINDS).index(guarantee.kind) for guarantee in GUARANTEES.values()]
     assert kinds == sorted(kinds)
