@@ -268,7 +268,8 @@ def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -
       seepage reproduce fig4c table2 --output paper
       seepage reproduce --list
     """
-    from seepage.study.reproduction import ITEMS, FinishedItem, reproduce
+    from seepage.study.reproduction.findings import FinishedItem
+    from seepage.study.reproduction.runner import ITEMS, reproduce
 
     if listing:
         rows = [[name, item.paper.place, item.paper.title] for name, item in ITEMS.items()]

@@ -111,20 +111,13 @@ def checked_endpoint(endpoint: str) -> str:
     address = ADDRESS.fullmatch(_checks.text(endpoint, "endpoint"))
     is_safe = address and (address["secure"] or address["host"].lower() in LOCAL)
     if not address or not is_safe or int(address["port"] or 1) not in PORTS:
-        raise InputError(
-            "endpoint must be an address such as https://example.org/reports (http only for "
-            f"localhost), got {_checks.shown(endpoint)}",
-            parameter="endpoint",
-        )
+        rule = "an address such as https://example.org/reports (http only for localhost)"
+        raise _checks.violation("endpoint", rule, endpoint)
     return endpoint
 
 
 def questionnaire_page(
-    plan: Plan,
-    *,
-    labels: Iterable[Label] = (),
-    endpoint: str | None = None,
-    title: str = "Survey",
+    plan: Plan, *, labels: Iterable[Label] = (), endpoint: str | None = None, title: str = "Survey"
 ) -> str:
     """Return the questionnaire of a plan as one self-contained HTML page.
 
@@ -335,18 +328,12 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
         raise InputError("folder must be a path, got ''", parameter="folder")
     target = _checks.path(folder, "folder")
     _checks.integer(vectors, "vectors", 1, MAX_VECTORS)
+    header = {"format": "seepage test vectors", "plan": plan.collection}
     contents = {
         **{name: (CLIENT / name).read_bytes() for name in ("seepage.js", "seepage.d.ts")},
         "package.json": PACKAGE,
         "plan.json": msgspec.json.encode(client_plan(plan)) + b"\n",
-        "vectors.json": msgspec.json.encode(
-            {
-                "format": "seepage test vectors",
-                "plan": plan.collection,
-                **client_vectors(wire, vectors),
-            }
-        )
-        + b"\n",
+        "vectors.json": msgspec.json.encode(header | client_vectors(wire, vectors)) + b"\n",
     }
     try:
         _check_replaceable(target, contents)

@@ -168,16 +168,11 @@ class KeyedNoise(NamedTuple):
 
         `report` has the numbers of the form and of the report, from 0.
         """
-        prefix = f"{self.collection} {report}"
-        arrays = [
-            mechanism.draw(
-                codes[index : index + 1],
-                KeyedRandomness(
-                    self.key, f"{prefix} {codes[index]} {self.identifiers[row]}".encode()
-                ),
-            ).array()
-            for index, row in enumerate(rows)
-        ]
+        arrays = []
+        for index, row in enumerate(rows):
+            message = f"{self.collection} {report} {codes[index]} {self.identifiers[row]}"
+            noise = KeyedRandomness(self.key, message.encode())
+            arrays.append(mechanism.draw(codes[index : index + 1], noise).array())
         return pa.concat_arrays(arrays) if arrays else mechanism.perturb(codes).array()
 
 
@@ -231,21 +226,13 @@ def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn 
     if form is not None and identifier is not None:
         raise _checks.exclusive("form", "identifier", "forms are in a column or derived from one")
     if identifier is None and key is not None:
-        raise InputError(
-            "key needs the column of identifiers (",
-            Setting("identifier"),
-            "), got None",
-            parameter="key",
-        )
+        text = "key needs the column of identifiers (", Setting("identifier"), "), got None"
+        raise InputError(*text, parameter="key")
     if form is None and identifier is None:
         return None
     if identifier is not None and key is None:
-        raise InputError(
-            "identifier needs the secret key that derives forms (",
-            Setting("key"),
-            "), got None",
-            parameter="identifier",
-        )
+        text = "identifier needs the secret key that derives forms (", Setting("key"), "), got None"
+        raise InputError(*text, parameter="identifier")
     name = "form" if identifier is None else "identifier"
     column = _checks.text(form if identifier is None else identifier, name)
     if column in plan.collected:

@@ -317,17 +317,12 @@ def invert_joint(pooled: PooledSums, first: Attribute, second: Attribute) -> Joi
     estimates = form_estimates(pooled, first.name, second.name).values()
     if not estimates:
         return None
-    combined = combine(estimates, pooled.records)
-    shape = first.size, second.size
-    return Joint(
-        first,
-        second,
-        combined.frequencies.reshape(shape),
-        combined.standard_errors.reshape(shape),
-        combined.conditional_errors.reshape(shape),
-        combined.records,
-        "inversion",
+    found = combine(estimates, pooled.records)
+    frequencies, errors, conditional = (
+        part.reshape(first.size, second.size)
+        for part in (found.frequencies, found.standard_errors, found.conditional_errors)
     )
+    return Joint(first, second, frequencies, errors, conditional, found.records, "inversion")
 
 
 def maximum_likelihood(

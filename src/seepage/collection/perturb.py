@@ -19,12 +19,7 @@ from seepage._files import whole_file
 from seepage._numerics import Codes, Integers
 from seepage._results import Progress
 from seepage.collection.form_assignment import FormColumn, KeyedNoise, drawn_forms, form_column
-from seepage.collection.report_source import (
-    FORM,
-    report_columns,
-    reports_schema,
-    spread_reports,
-)
+from seepage.collection.report_source import FORM, report_columns, reports_schema, spread_reports
 from seepage.data.datasets import dataset
 from seepage.data.domain import ALL_OTHERS, Domain
 from seepage.data.inputs import is_dataset_name
@@ -108,11 +103,8 @@ def _reports(
     _checks.options(table_options, [one.name for one in fields(TableOptions)], _reports)
     assigned = form_column(plan, form, identifier, key)
     if identifier is not None and seed is not None:
-        raise InputError(
-            "seed has no effect: the noise is derived from identifiers (",
-            Setting("identifier"),
-            ")",
-        )
+        reason = "seed has no effect: the noise is derived from identifiers ("
+        raise InputError(reason, Setting("identifier"), ")")
     source = randomness(seed, "seed")
     schema = reports_schema(plan)
     scan = open_records(data, plan.collected, other, assigned, **table_options)

@@ -12,7 +12,6 @@ from seepage import _checks
 from seepage._numerics import Floats, round_down
 from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
-from seepage.errors import InputError
 from seepage.leakage.leaks import Leakage
 from seepage.leakage.likely_sets import (
     LikelySets,
@@ -205,9 +204,7 @@ def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
     matrix = as_matrix(channel)
     allowed = _checks.real(leakage, "leakage")
     if not allowed >= 0:
-        raise InputError(
-            f"leakage must be at least 0, got {_checks.shown(leakage)}", parameter="leakage"
-        )
+        raise _checks.violation("leakage", "at least 0", leakage)
     if allowed >= saturation(matrix):
         return math.inf
     aim, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50

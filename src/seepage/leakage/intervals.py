@@ -131,15 +131,8 @@ class LeakageIntervals(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the intervals as JSON-ready values; rows are targets, columns sources."""
-        limits: dict[str, Any] = json_ready(
-            {
-                "confidence": self.confidence,
-                "lower": self.lower,
-                "upper": self.upper,
-                "too_few": [vars(few) for few in self.too_few],
-            }
-        )
-        return limits
+        limits = {name: getattr(self, name) for name in ("confidence", "lower", "upper")}
+        return dict(json_ready({**limits, "too_few": [vars(few) for few in self.too_few]}))
 
     def _leak(self, target: int, source: int) -> Leak:
         parts = (part[target, source] for part in (self.values, self.lower, self.upper))
@@ -213,12 +206,9 @@ class _PairIntervals:
         varying = sum(size > 1 for size in self.sizes)
         pairs = max(1, varying * (varying - 1))
         counts = [2 * self._statements(source) for source in range(len(self.sizes))]
-        self.c = np.array(
-            [
-                [math.log(size * count * pairs) - math.log(beta) for count in counts]
-                for size in self.sizes
-            ]
-        )
+        log_beta = math.log(beta)
+        c = [[math.log(size * n * pairs) - log_beta for n in counts] for size in self.sizes]
+        self.c = np.array(c)
         self.lower = np.zeros((len(self.sizes), len(self.sizes)))
         self.upper = np.zeros_like(self.lower)
 

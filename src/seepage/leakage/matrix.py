@@ -75,8 +75,10 @@ class LeakageMatrix(Result):
     def values(self) -> Floats:
         """The leakages in nats, rows targets and columns sources."""
         values = np.zeros((len(self.domain), len(self.domain)))
-        for pairs, sets, channels, contrast in () if self.radius else self._two_level_stacks():
-            values[pairs] = sets.best(channels, contrast).value
+        for targets, sources, channels in () if self.radius else self.channel_stacks():
+            for sets, chosen, contrast in by_kind(self._sets, sources):
+                best = sets.best(channels[chosen], contrast)
+                values[targets[chosen], sources[chosen]] = best.value
         for target, source in permutations(range(len(self.domain)), 2):
             if self.radius or self._sets[source] is None:
                 values[target, source] = self[target, source].value
@@ -221,14 +223,6 @@ class LeakageMatrix(Result):
     @cached_property
     def _sets(self) -> list[LikelySets | None]:
         return [release.sets(self.view) for release in self.releases]
-
-    def _two_level_stacks(
-        self,
-    ) -> Iterator[tuple[tuple[Integers, Integers], LikelySets, Floats, Floats]]:
-        """Yield (targets, sources), likely sets, channels and contrasts of two-level reports."""
-        for targets, sources, channels in self.channel_stacks():
-            for sets, chosen, contrast in by_kind(self._sets, sources):
-                yield (targets[chosen], sources[chosen]), sets, channels[chosen], contrast
 
     def channel_stacks(self) -> Iterator[tuple[Integers, Integers, Floats]]:
         """Yield (targets, sources, channels) of all ordered pairs, one stack per shape.

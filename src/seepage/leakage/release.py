@@ -229,10 +229,7 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
             released.append(Release(budget, slack, created))
         else:
             if not (hasattr(choice, "k") and hasattr(choice, "likely_sets")):
-                raise InputError(
-                    f"mechanism must be a name or a Mechanism, got {_checks.shown(choice)}",
-                    parameter="mechanism",
-                )
+                raise _checks.violation("mechanism", "a name or a Mechanism", choice)
             if choice.k != attribute.size:
                 raise InputError(
                     f"the mechanism of {attribute.name!r} must have k = {attribute.size}, "

@@ -96,19 +96,8 @@ def mechanism(name: str, k: int, epsilon: float, delta: float = 0.0) -> Mechanis
     return MECHANISMS.find(name).create(k, epsilon, delta)
 
 
-BUILT_IN: tuple[type[Mechanism], ...] = (
-    GRR,
-    RAPPOR,
-    OUE,
-    Exponential,
-    BLH,
-    OLH,
-    SHE,
-    SubsetSelection,
-    ApproximateGRR,
-    ApproximateSUE,
-    Gaussian,
-)
+PURE = (GRR, RAPPOR, OUE, Exponential, BLH, OLH, SHE, SubsetSelection)
+BUILT_IN: tuple[type[Mechanism], ...] = (*PURE, ApproximateGRR, ApproximateSUE, Gaussian)
 for built_in in BUILT_IN:
     register(built_in)
 

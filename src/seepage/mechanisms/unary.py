@@ -279,11 +279,7 @@ class BasicRAPPOR(UnaryEncoding):
     def _two_steps(self) -> tuple[int, int, int]:
         """Thresholds of a flip, of a 1 for a permanent 0, and for a 1; rounded towards noise."""
         set_bit = chance(Fraction(self.q))
-        return (
-            chance_above(self._flip),
-            min(chance_above(Fraction(self.p)), set_bit),
-            set_bit,
-        )
+        return (chance_above(self._flip), min(chance_above(Fraction(self.p)), set_bit), set_bit)
 
     @property
     def realised_epsilon(self) -> float:

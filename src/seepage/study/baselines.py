@@ -144,10 +144,7 @@ def as_analysers(chosen: Any) -> list[Analyser]:
     objects = [analyser(item) if isinstance(item, str) else item for item in given]
     for item in objects:
         if isinstance(item, type) or not isinstance(item, Analyser):
-            raise InputError(
-                f"analyser must be a name or an Analyser, got {_checks.shown(item)}",
-                parameter="analyser",
-            )
+            raise _checks.violation("analyser", "a name or an Analyser", item)
     return objects
 
 

@@ -1,5 +1,6 @@
 """Results of the statistical method: each estimate with its interval, p-value and settings."""
 
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,25 +32,44 @@ RARE = 10
 REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EstimateSettings:
     """The settings of estimates, which reproduce them bit for bit.
 
     Parameters
     ----------
-    replicas, surrogates, seed, view, method, scope, confidence
-        See `estimate_leakage`.
+    replicas
+        The number of reports per record, r.
+    surrogates
+        The number of tables drawn from the permutation null distribution of the estimate, for the
+        p-value; 0 for no p-value.
+    seed
+        The same seed gives the same numbers on any number of threads.  If None it is drawn, and
+        kept in the result.
+    view
+        What the adversary keeps: the value `"inferred"` (the paper's attacker) or the whole
+        `"report"`, for mechanisms with few possible reports.
+    method
+        `"aggregate"`: multinomial draws given the counts, in time independent of N and r;
+        `"records"`: every report is perturbed and inferred from, in blocks.  Same distribution.
+    scope
+        `"table"`: the table's own leakage; `"population"`: that of the distribution it was drawn
+        from, with wider intervals, and surrogates that permute records rather than reports.
+    confidence
+        Confidence level of each interval: the minimum probability that it covers the leakage.
     """
 
-    replicas: int
-    surrogates: int
-    seed: int
-    view: View
-    method: Method
-    scope: str
-    confidence: float
+    replicas: int = 50
+    surrogates: int = 10000
+    seed: int | None = None
+    view: View = "inferred"
+    method: Method = "aggregate"
+    scope: str = "table"
+    confidence: float = 0.95
 
     def __post_init__(self) -> None:
+        if self.seed is None:
+            object.__setattr__(self, "seed", secrets.randbits(63))
         ranges = {"replicas": (1, None), "surrogates": (0, MAX_SURROGATES), "seed": (0, MAX_SEED)}
         for name, ends in ranges.items():
             object.__setattr__(self, name, _checks.integer(getattr(self, name), name, *ends))
@@ -179,7 +199,7 @@ class LeakageEstimate(Result):
         return dict(zip(QUANTILES, self.significance.null, strict=False))
 
     @property
-    def seed(self) -> int:
+    def seed(self) -> int | None:
         """The seed of the whole run."""
         return self.settings.seed
 

@@ -119,7 +119,7 @@ class Task:
         )
         return names[0] if len(names) == 1 else names
 
-    def generator(self, seed: int, purpose: int, block: int = 0) -> np.random.Generator:
+    def generator(self, seed: int | None, purpose: int, block: int = 0) -> np.random.Generator:
         """Return the random generator of one block of a stream, whichever thread runs it."""
         sequence = np.random.SeedSequence(seed, spawn_key=(*self.key, purpose, block))
         return np.random.Generator(np.random.PCG64(sequence))

@@ -7,7 +7,6 @@ a corrected estimate and a confidence interval (`confidence`) and a p-value (`si
 reported with it.
 """
 
-import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
@@ -16,7 +15,7 @@ from functools import partial
 from typing import Any, cast
 
 from seepage import _checks
-from seepage._options import takes
+from seepage._options import changed, takes
 from seepage.data.counting.count import usable_cores
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs, as_records
@@ -24,10 +23,10 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.data.table.options import DataOptions
 from seepage.errors import DomainError, InputError
-from seepage.leakage.release import View, releases
+from seepage.leakage.release import releases
 from seepage.mechanisms import registered
 from seepage.mechanisms.base import Mechanism
-from seepage.study.estimates import EstimateSettings, LeakageEstimate, LeakageEstimates, Method
+from seepage.study.estimates import EstimateSettings, LeakageEstimate, LeakageEstimates
 from seepage.study.estimation_task import Key, Task, make_task
 
 MAX_REPORTS = 2**53
@@ -35,7 +34,7 @@ MAX_REPORTS = 2**53
 
 
 @dataclass(frozen=True, kw_only=True)
-class EstimateOptions(DataOptions):
+class EstimateOptions(EstimateSettings, DataOptions):
     """Options of `estimate_leakage`.
 
     Parameters
@@ -51,25 +50,6 @@ class EstimateOptions(DataOptions):
         each other attribute as source.
     pairs
         The ordered pairs (target, source) to estimate; all by default.
-    replicas
-        The number of reports per record, r.
-    surrogates
-        The number of tables drawn from the permutation null distribution of the estimate, for the
-        p-value; 0 for no p-value.
-    seed
-        The same seed gives the same numbers on any number of threads.  If None it is drawn, and
-        kept in the result.
-    view
-        What the adversary keeps: the value `"inferred"` (the paper's attacker) or the whole
-        `"report"`, for mechanisms with few possible reports.
-    method
-        `"aggregate"`: multinomial draws given the counts, in time independent of N and r;
-        `"records"`: every report is perturbed and inferred from, in blocks.  Same distribution.
-    scope
-        `"table"`: the table's own leakage; `"population"`: that of the distribution it was drawn
-        from, with wider intervals, and surrogates that permute records rather than reports.
-    confidence
-        Confidence level of each interval: the minimum probability that it covers the leakage.
     threads
         The number of pairs estimated concurrently; the number of cores by default.
     """
@@ -79,15 +59,12 @@ class EstimateOptions(DataOptions):
     target: str | None = None
     sources: Iterable[str] | None = None
     pairs: Iterable[tuple[str, str]] | None = None
-    replicas: int = 50
-    surrogates: int = 10000
-    seed: int | None = None
-    view: View = "inferred"
-    method: Method = "aggregate"
-    scope: str = "table"
-    confidence: float = 0.95
     delta: Any = 0.0
     threads: int | None = None
+
+    def __post_init__(self) -> None:
+        DataOptions.__post_init__(self)
+        EstimateSettings.__post_init__(self)
 
 
 @takes(EstimateOptions)
@@ -128,17 +105,7 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
     >>> estimate.lower < exact["sex", "occupation"].value < estimate.upper, estimate.p_value
     (True, 0.01)
     """
-    _checks.progress(options.progress)
-    drawn = secrets.randbits(63) if options.seed is None else options.seed
-    settings = EstimateSettings(
-        options.replicas,
-        options.surrogates,
-        drawn,
-        options.view,
-        options.method,
-        options.scope,
-        options.confidence,
-    )
+    settings = EstimateSettings(**changed(options, EstimateSettings))
     counted: PairCounts | Records
     if options.sources is None:
         counted = as_pairs(data, **options.reading)
@@ -158,11 +125,8 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
             f"records times replicas must be at most {MAX_REPORTS:,}, "
             f"got {counted.records:,} times {_checks.shown(options.replicas)}"
         )
-    workers = (
-        usable_cores()
-        if options.threads is None
-        else _checks.integer(options.threads, "threads", 1)
-    )
+    threads = options.threads
+    workers = usable_cores() if threads is None else _checks.integer(threads, "threads", 1)
     make = partial(make_task, counted, mechanisms, settings.view)
     estimates: dict[Key, LeakageEstimate] = {}
     for key, estimate in _run_tasks(keys, make, settings, workers):

@@ -237,16 +237,8 @@ def experienced_loss(data: Any, options: ExperienceOptions) -> Experience:
     _checks.progress(options.progress)
     counted = as_counted(data, records=True, **options.reading)
     released = releases(counted.domain, options.epsilon, options.mechanism, options.delta)
-    return experience_of(
-        counted,
-        released,
-        options.view,
-        count,
-        level,
-        options.seed,
-        options.progress,
-        rare=threshold,
-    )
+    how = count, level, options.seed, options.progress
+    return experience_of(counted, released, options.view, *how, rare=threshold)
 
 
 def default_people(data: PairCounts | Records, released: Sequence[Release]) -> int:

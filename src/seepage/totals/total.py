@@ -16,7 +16,7 @@ from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.data.table.options import DataOptions
-from seepage.errors import GuaranteeError, InputError
+from seepage.errors import GuaranteeError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
 from seepage.totals.composition import (
@@ -74,10 +74,7 @@ class TotalSettings:
     def __post_init__(self) -> None:
         _checks.choice(self.scope, "scope", SCOPES)
         if _checks.integer(self.reports, "reports", 1) > _checks.MAX_RECORDS:
-            raise InputError(
-                f"reports must be at most 2^53, got {_checks.shown(self.reports)}",
-                parameter="reports",
-            )
+            raise _checks.violation("reports", "at most 2^53", self.reports)
         _checks.progress(self.progress)
         _checks.inner_probability(self.target_delta, "target_delta")
         _checks.inner_probability(self.confidence, "confidence")

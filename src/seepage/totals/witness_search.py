@@ -224,16 +224,13 @@ class _CoordinateAscent:
         guard = rounding(domain.sizes) + 4 * UNIT * (
             len(self.data) + sum(column.span for column in self.columns)
         )
-        return joint_witness(
-            domain,
-            self.columns,
-            self.target,
-            pair,
-            dict(enumerate(reports)),
-            self.log_ratio(reports, pair, self.data.weights) - guard,
-            held_out=self.log_ratio(reports, pair, held_out_weights) - guard,
-            own=float(self.own.max()),
+        value, held_out = (
+            self.log_ratio(reports, pair, weights) - guard
+            for weights in (self.data.weights, held_out_weights)
         )
+        more = {"held_out": held_out, "own": float(self.own.max())}
+        chosen = dict(enumerate(reports))
+        return joint_witness(domain, self.columns, self.target, pair, chosen, value, **more)
 
 
 def _weighted_counts(index: Any, weights: Any, length: int) -> Floats:

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from seepage.leakage.matrix import leakage_matrix
-from seepage.study.reproduction import ITEMS
 from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import MECHANISMS, STAND_INS, Data
-from seepage.study.reproduction.runner import SAME, expected_numbers
+from seepage.study.reproduction.runner import ITEMS, SAME, expected_numbers
 from seepage.study.reproduction.tables_fig6_fig7 import (
     library_subset_selection,
     nmse,

@@ -7,9 +7,9 @@ import pytest
 
 from seepage.charts.panels import bar_panels
 from seepage.errors import InputError
-from seepage.study.reproduction import Item, reproduce
 from seepage.study.reproduction import runner as running_module
 from seepage.study.reproduction.findings import Claim, PaperItem
+from seepage.study.reproduction.runner import Item, reproduce
 
 
 class Counting:

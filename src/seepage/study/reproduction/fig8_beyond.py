@@ -350,16 +350,12 @@ def _whole_reports(data: Data) -> list[Row]:
     """Return the normalised TCPL of each mechanism on Adult: inferred value, whole report."""
     pairs = data.pairs("adult")
     bound = leakage_matrix(pairs, 1.0).tcpl
-    return [
-        _row(
-            "whole report",
-            title,
-            1.0,
-            inferred_tcpl(pairs, name) / bound,
-            leakage_matrix(pairs, 1.0, mechanism=name).tcpl / bound,
-        )
-        for name, title in MECHANISMS.items()
-    ]
+    rows = []
+    for name, title in MECHANISMS.items():
+        whole = leakage_matrix(pairs, 1.0, mechanism=name).tcpl
+        ratios = inferred_tcpl(pairs, name) / bound, whole / bound
+        rows.append(_row("whole report", title, 1.0, *ratios))
+    return rows
 
 
 def _relaxations(data: Data) -> list[Row]:

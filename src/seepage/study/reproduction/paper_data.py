@@ -58,10 +58,7 @@ def estimated(data: Any, mechanism: Any, epsilon: float, **options: Any) -> Leak
 
 @lru_cache(maxsize=512)
 def plug_in(
-    pairs: PairCounts,
-    mechanism: str | tuple[Mechanism, ...],
-    epsilon: float,
-    collection: int = 0,
+    pairs: PairCounts, mechanism: str | tuple[Mechanism, ...], epsilon: float, collection: int = 0
 ) -> Floats:
     """Return the matrix of the paper's plug-in estimates; the diagonal is NaN.
 
@@ -101,14 +98,7 @@ ALL = ("celeba", "adult", "cardio", *STAND_INS)
 
 NEAR_ADULT = "Adult, near reading"
 
-ADULT_NUMBERS = (
-    "age",
-    "fnlwgt",
-    "education-num",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-)
+ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 """The numeric columns of Adult."""
 
 RARE = 50

@@ -68,25 +68,10 @@ class Item:
         return found
 
 
-ITEMS: dict[str, Item] = {
-    make.__name__: Item(PAPER[make.__name__], make)
-    for make in (
-        fig4_fig5_leakage.fig4a,
-        fig4_fig5_leakage.fig4b,
-        fig4_fig5_leakage.fig4c,
-        fig4_fig5_leakage.fig4d,
-        fig4_fig5_leakage.fig5,
-        fig4_fig5_leakage.example,
-        tables_fig6_fig7.table1,
-        tables_fig6_fig7.table2,
-        tables_fig6_fig7.fig6,
-        tables_fig6_fig7.fig7,
-        fig8_beyond.fig8,
-        fig4_fig5_leakage.observations,
-        fig8_beyond.beyond,
-    )
-}
-"""The items by name."""
+_MAKERS = {**vars(fig4_fig5_leakage), **vars(tables_fig6_fig7), **vars(fig8_beyond)}
+
+ITEMS = {name: Item(paper, _MAKERS[name]) for name, paper in PAPER.items()}
+"""The items by name, in the order of the paper; the function of each has its name."""
 
 
 def reproduce(
