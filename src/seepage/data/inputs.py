@@ -28,8 +28,6 @@ ENGINE_OPTIONS = ("engine", "progress")
 DATA_OPTIONS = (*(field.name for field in fields(TableOptions)), *ENGINE_OPTIONS, "sample", "seed")
 """All options of `as_counted`."""
 
-PARQUET_SIGNATURE = b"PAR1"
-
 
 @takes(DataOptions)
 def count_pairs(data: Any, options: DataOptions) -> PairCounts:
@@ -117,24 +115,22 @@ def as_counted(
     _checks.options(options, DATA_OPTIONS)
     table_options = options if within is None else {**options, "domain": within}
     _checks.progress(options.get("progress"))
-    if isinstance(data, (PairCounts, Records)):
-        _allow_only((*RECODING_OPTIONS, "progress"), options, "the data are counted already")
-        return _within(_recoded(data, options), within)
+    counted, what = data, "the data are"
     if isinstance(data, (str, os.PathLike)):
+        what = f"{data} is"
         if is_dataset_name(data):
             from seepage.data.datasets import DATASETS, load_pairs
 
             if _needs_file(str(data), records, table_options):
                 dataset_options = _dataset_options(DATASETS[str(data)].table, table_options)
                 return _read(DATASETS[str(data)].read(), records, **dataset_options)
-            pairs = load_pairs(str(data))
+            counted = load_pairs(str(data))
         elif is_pairs_file(data):
-            pairs = PairCounts.load(data)
-        else:
-            return _read(data, records, **table_options)
-        _allow_only((*RECODING_OPTIONS, "progress"), options, f"{data} is counted already")
-        return _within(_recoded(pairs, options), within)
-    return _read(data, records, **table_options)
+            counted = PairCounts.load(data)
+    if not isinstance(counted, (PairCounts, Records)):
+        return _read(data, records, **table_options)
+    _allow_only((*RECODING_OPTIONS, "progress"), options, f"{what} counted already")
+    return _within(_recoded(counted, options), within)
 
 
 def _within(counted: PairCounts | Records, domain: Domain | None) -> PairCounts | Records:
@@ -232,11 +228,6 @@ def is_pairs_file(path: str | os.PathLike[str]) -> bool:
 
     file = Path(path)
     try:
-        if not file.is_file():
-            return False
-        with file.open("rb") as stream:
-            if stream.read(len(PARQUET_SIGNATURE)) != PARQUET_SIGNATURE:
-                return False
-        return FILE_KEY in (read_schema(file).metadata or {})
+        return file.is_file() and FILE_KEY in (read_schema(file).metadata or {})
     except (OSError, ValueError, ArrowException):
         return False

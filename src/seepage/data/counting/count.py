@@ -300,13 +300,21 @@ def count_batches(
     idle: LifoQueue[PairAccumulator] = LifoQueue()
     for accumulator in accumulators:
         idle.put(accumulator)
+
+    def count(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> None:
+        accumulator = idle.get()
+        try:
+            accumulator.add(codes, sizes, compiled=compiled)
+        finally:
+            idle.put(accumulator)
+
     pending: deque[Future[None]] = deque()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="seepage-count")
     try:
         for codes, sizes in batches:
             while len(pending) >= _max_pending(sizes, workers):
                 pending.popleft().result()
-            pending.append(pool.submit(_count, idle, codes, sizes, compiled))
+            pending.append(pool.submit(count, codes, sizes))
         for future in pending:
             future.result()
     finally:
@@ -314,19 +322,6 @@ def count_batches(
     for accumulator in accumulators[1:]:
         accumulators[0].merge(accumulator)
     return accumulators[0]
-
-
-def _count(
-    idle: "LifoQueue[PairAccumulator]",
-    codes: Sequence[NDArray[Any]],
-    sizes: Sequence[int],
-    compiled: bool | None,
-) -> None:
-    accumulator = idle.get()
-    try:
-        accumulator.add(codes, sizes, compiled=compiled)
-    finally:
-        idle.put(accumulator)
 
 
 def _max_pending(sizes: Sequence[int], workers: int) -> int:

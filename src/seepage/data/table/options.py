@@ -152,15 +152,10 @@ class TableOptions:
     def _check_text_format(self) -> None:
         mark = self.delimiter
         if mark is not None and not (len(mark) == 1 and mark.isascii()):
-            raise InputError(
-                f"delimiter must be one ASCII character, got {mark!r}", parameter="delimiter"
-            )
+            raise _checks.violation("delimiter", "one ASCII character", mark)
         if not _is_text_encoding(self.encoding):
-            raise InputError(
-                "encoding must be a text encoding that Python knows, "
-                f"got {_checks.shown(self.encoding)}",
-                parameter="encoding",
-            )
+            rule = "a text encoding that Python knows"
+            raise _checks.violation("encoding", rule, self.encoding)
 
     def _check_bins(self) -> None:
         if self.domain is not None:
@@ -182,11 +177,8 @@ class TableOptions:
             return
         number = _checks.weight(self.pool, "pool")
         if number == 0 or (number > 1 and number != int(number)):
-            raise InputError(
-                "pool must be a number of records of at least 1 or a share between 0 and 1, "
-                f"got {_checks.shown(self.pool)}",
-                parameter="pool",
-            )
+            rule = "a number of records of at least 1 or a share between 0 and 1"
+            raise _checks.violation("pool", rule, self.pool)
         if self.domain is not None:
             raise _checks.exclusive("pool", "domain", "a domain has its own values")
         object.__setattr__(self, "pool", number)
@@ -222,13 +214,8 @@ class TableOptions:
         _check_distinct(kept, "the list of columns")
         choices = [Choice(name, self.rename.get(name, name)) for name in kept]
         if any(not choice.name for choice in choices):
-            raise TableError(
-                "a column has no name; give it one (",
-                Setting("rename"),
-                ") or drop it (",
-                Setting("drop"),
-                ")",
-            )
+            ways = "give it one (", Setting("rename"), ") or drop it (", Setting("drop"), ")"
+            raise TableError("a column has no name; ", *ways)
         _check_distinct([choice.name for choice in choices], "the renamed table")
         if not choices:
             raise TableError("there is no column left to read")
@@ -328,7 +315,7 @@ def _read_text(text: str, name: str) -> BinningRule:
     kinds: dict[str, type[Quantile] | type[Width]] = {"quantile": Quantile, "width": Width}
     if kind not in kinds or (colon and not count.strip().isdecimal()):
         hint = _checks.near_miss(kind, [*kinds, "none"])
-        raise InputError(f"{name} must be {BIN_FORMATS}, got {text!r}{hint}", parameter=name)
+        raise _checks.violation(name, BIN_FORMATS, text, hint)
     bins = int(count) if colon else DEFAULT_RULE.bins
     return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MAX_BINS))
 

@@ -125,11 +125,9 @@ class FirstRecords:
         """Add the people of other shards, in any order."""
         keys = np.concatenate([self.keys, other.keys])
         indices = np.concatenate([self.indices, other.indices])
-        order = np.lexsort((indices, keys))
-        keys, indices = keys[order], indices[order]
-        first = np.ones(len(keys), dtype=np.bool_)
-        first[1:] = keys[1:] != keys[:-1]
-        self.keys, self.indices = keys[first], indices[first]
+        order = np.argsort(indices)
+        self.keys, first = np.unique(keys[order], return_index=True)
+        self.indices = indices[order[first]]
         self.__post_init__()
 
 
@@ -187,27 +185,22 @@ def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = F
     if pa.types.is_integer(array.type) and not array.null_count:
         return np.asarray(array.to_numpy(zero_copy_only=False)).astype(np.int64).view(np.uint64)
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    values = encoded.dictionary.to_pylist()
-    valid = np.array([_is_present(value, fields) for value in values] or [False], dtype=np.bool_)
-    indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    missing = encoded.is_null().to_numpy(zero_copy_only=False) | ~valid[indices]
-    if missing.any():
+    hashes = [_hash(value, fields) for value in encoded.dictionary.to_pylist()]
+    keys = pa.array(hashes, pa.uint64()).take(encoded.indices)
+    if keys.null_count:
+        missing = keys.is_null().to_numpy(zero_copy_only=False)
         number = before + int(np.argmax(missing)) + 1
         raise TableError(
             f"record {number:,}: column {name!r} is missing, and person must be known in every "
             "record; leave such records out"
         )
-    hashes = np.array([_hash(value) for value in values], dtype=np.uint64)
-    return np.asarray(hashes[indices])
+    return np.asarray(keys.to_numpy())
 
 
-def _is_present(value: Any, fields: bool) -> bool:
-    if value is None or value != value:
-        return False
-    return not fields or field_key(value) is not None
-
-
-def _hash(value: Any) -> int:
+def _hash(value: Any, fields: bool) -> int | None:
+    """Return the key of an identifier, None if it is missing."""
+    if value is None or value != value or (fields and field_key(value) is None):
+        return None
     text = value.strip() if isinstance(value, str) else str(value)
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
