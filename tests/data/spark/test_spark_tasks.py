@@ -13,7 +13,6 @@ import seepage as sp
 from seepage.data.spark import engine
 from seepage.data.spark.engine import find_values, summarise
 from seepage.data.table import column_numbers
-from seepage.data.table.column import columns_of
 from seepage.data.table.column_numbers import NumberSummary, record_priorities, share_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sources import open_frame
@@ -49,8 +48,7 @@ def shards(whole, cuts, options):
 
 def edges(whole, cuts, options, found, order=0):
     """The bin edges of the columns that need them."""
-    columns = columns_of(whole.column_names, options)
-    binned = [c for c, part in zip(columns, found.columns, strict=True) if part.alphabet is None]
+    binned = [column for column in found.columns if column.needs_edges]
     sent = [summarise(part, first, binned, 1.0) for part, first in parts(whole, cuts)]
     return joined(map(pickle.dumps, sent), order).edges()
 
@@ -88,7 +86,7 @@ def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, miss
 def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing):
     whole, options = table(1, numbers=90), TableOptions(missing=missing, few=20)
     found = joined(shards(whole, cuts, options), order)
-    assert [part.alphabet is None for part in found.columns] == [False, False, True, False]
+    assert [part.needs_edges for part in found.columns] == [False, False, True, False]
     domain, counts = found.in_domain(edges(whole, cuts, options, found, order))
     assert counts is None
     assert domain == sp.count_pairs(whole, missing=missing, few=20).domain
@@ -97,7 +95,7 @@ def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing
 def test_numbers_of_all_shards_together_need_bins():
     whole, options = pa.table({"n": np.arange(60)}), TableOptions(few=50)
     found = joined(shards(whole, [30], options), 0)
-    assert found.columns[0].alphabet is None
+    assert found.columns[0].needs_edges
     domain, counts = found.in_domain(edges(whole, [30], options, found))
     assert (domain, counts) == (sp.count_pairs(whole, few=50).domain, None)
     given = TableOptions(few=50, bins=[0, 30, 60])

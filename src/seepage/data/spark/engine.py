@@ -10,9 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from seepage._numerics import Booleans
 from seepage.data.counting.count import PairAccumulator
 from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import ALL_OTHERS, Domain
@@ -20,10 +17,9 @@ from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import translated_errors
 from seepage.data.spark.jobs import MAX_BYTES, Input, column_id, open_input, run
-from seepage.data.table.bins import Edges, binned_attribute
+from seepage.data.table.bins import Edges
 from seepage.data.table.column import Column, columns_of
 from seepage.data.table.column_numbers import NumberSummary, record_priorities, share_of
-from seepage.data.table.labels import Alphabet, ManyNumbers
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import IndexedRecords, RecordChoice, first_records
 from seepage.data.table.scan import TableScan, check_records
@@ -83,8 +79,7 @@ def _find_domain(
     work = partial(find_values, options=options, expected=expected)
     found: FoundTable = run(table, columns, work)
     check_records(found.rows, found.kept)
-    parts = zip(columns, found.columns, strict=True)
-    edges = _find_edges(table, [column for column, part in parts if part.alphabet is None])
+    edges = _find_edges(table, [column for column in found.columns if column.needs_edges])
     without = [name for name, known in edges.items() if not known]
     if without:
         rules = options.bins if isinstance(options.bins, Mapping) else {ALL_OTHERS: options.bins}
@@ -180,41 +175,6 @@ def gather_with_spark(
 
 
 @dataclass
-class FoundColumn:
-    """The values found in one column of some shards.
-
-    Parameters
-    ----------
-    name
-        The name of the attribute.
-    missing
-        Whether it has a category for missing values.
-    alphabet, seen
-        The values, and the mask of codes in records that are not dropped (None for all); None for
-        a column with bins.
-    """
-
-    name: str
-    missing: bool = False
-    alphabet: Alphabet | None = None
-    seen: Booleans | None = None
-
-    def merge(self, other: "FoundColumn") -> None:
-        """Add the values of other shards; more than `max_values` raise a TableError."""
-        self.missing |= other.missing
-        try:
-            if self.alphabet is None or other.alphabet is None:
-                raise ManyNumbers
-            codes = self.alphabet.merge(other.alphabet)
-        except ManyNumbers:
-            self.alphabet = self.seen = None
-            return
-        if self.seen is not None and other.seen is not None:
-            self.seen = np.pad(self.seen, (0, self.alphabet.size - len(self.seen)))
-            self.seen[codes] |= other.seen
-
-
-@dataclass
 class FoundTable:
     """The values found in some shards of a table, and their pair counts if they were counted.
 
@@ -229,7 +189,7 @@ class FoundTable:
         kept.
     """
 
-    columns: list[FoundColumn]
+    columns: Sequence[Column]
     rows: int = 0
     kept: int = 0
     counts: PairCounts | None = None
@@ -252,12 +212,10 @@ class FoundTable:
 
         `edges` are the bin edges of the columns with bins.
         """
-        domain = Domain(
-            binned_attribute(part.name, edges[part.name], missing=part.missing)
-            if part.alphabet is None
-            else part.alphabet.attribute(part.seen)[0]
-            for part in self.columns
-        )
+        for column in self.columns:
+            if column.needs_edges:
+                column.set_edges(edges[column.name])
+        domain = Domain(column.attribute()[0] for column in self.columns)
         if self.counts is None or any(a.edges != self.counts.domain[a.name].edges for a in domain):
             return domain, None
         return domain, widened(self.counts, domain)
@@ -290,21 +248,8 @@ def find_values(
         elif len(batch.codes[0]):
             counts.add(batch.codes, batch.sizes)
     kept = scan.rows_read - scan.rows_dropped
-    found = [
-        _found_column(scan, index, dropping=options.dropping)
-        for index in range(len(columns) if scan.rows_read else 0)
-    ]
     counted = counts.counts(*scan.finish()) if counts is not None and kept else None
-    return FoundTable(found, scan.rows_read, kept, counted)
-
-
-def _found_column(scan: TableScan, index: int, *, dropping: bool) -> FoundColumn:
-    """Return the values of one column of a shard."""
-    column = scan.columns[index]
-    missing = (column.has_missing or index in scan.with_missing) and not dropping
-    if column.needs_edges or column.edges:
-        return FoundColumn(column.name, missing)
-    return FoundColumn(column.name, missing, column.alphabet, scan.seen(index))
+    return FoundTable(columns if scan.rows_read else [], scan.rows_read, kept, counted)
 
 
 @dataclass

@@ -146,16 +146,13 @@ class Column:
     @property
     def has_missing(self) -> bool:
         """Whether some values found so far are missing."""
-        return self._missing_bin if self.edges else self.alphabet.missing is not None
+        return self._missing_bin or (not self.edges and self.alphabet.missing is not None)
 
-    def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the final attribute and the codes of its values; bins may be empty.
-
-        `seen`, given if records with missing values were dropped, masks the codes that remain.
-        """
+    def attribute(self) -> tuple[Attribute, Integers]:
+        """Return the final attribute and the codes of its values; bins may be empty."""
         if self.given is not None or not self.edges:
-            return self.alphabet.attribute(seen)
-        missing = self._missing_bin and seen is None
+            return self.alphabet.attribute()
+        missing = self._missing_bin and not self._options.dropping
         attribute = binned_attribute(self.name, self.edges, missing=missing)
         return attribute, np.arange(attribute.size)
 
@@ -174,7 +171,7 @@ class Column:
         try:
             return self._bin_codes(array, before) if self.edges else self._value_codes(array)
         except ManyNumbers:
-            self.needs_edges = True
+            self.needs_edges, self._missing_bin = True, self.has_missing
             return None
         except pa.ArrowNotImplementedError:
             raise TableError(
@@ -243,7 +240,24 @@ class Column:
 
     def missing_numbers(self, array: pa.Array) -> Booleans | None:
         """Return the mask of the missing numbers of a batch, None if none is."""
-        return numbers_of(plain(array), self.markers).missing
+        missing = numbers_of(plain(array), self.markers).missing
+        self._missing_bin |= missing is not None
+        return missing
+
+    def merge(self, other: "Column") -> None:
+        """Add the values that `other` found in another part of the table."""
+        self._missing_bin = self.has_missing or other.has_missing
+        try:
+            if other.needs_edges:
+                raise ManyNumbers
+            if not (self.needs_edges or self.edges):
+                self.alphabet.merge(other.alphabet)
+        except ManyNumbers:
+            self.needs_edges = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to pickle, without the lookup table."""
+        return {**self.__dict__, "_values": None, "_table": None}
 
     def collect(
         self, array: pa.Array, priorities: Priorities, summary: NumberSummary

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Codes, Integers
 from seepage.data.domain import MISSING, OTHER, Attribute
 from seepage.errors import Setting, TableError, Text
 
@@ -214,6 +214,7 @@ class Alphabet:
         self._codes = {value: code for code, value in enumerate(values)}
         self._keys: list[Key] = []
         self._texts = 0
+        self._seen: set[int] = set()
 
     @property
     def size(self) -> int:
@@ -268,20 +269,26 @@ class Alphabet:
             return Text(self.unbinned, " ", hint)
         return hint if self._texts else Text("bin it (", Setting("bins"), "), ", hint)
 
-    def merge(self, other: "Alphabet") -> Integers:
-        """Add the values found in another part of the table; return their codes here."""
-        return np.array([self.code(key) for key in other._keys], dtype=np.int64)
+    def see(self, codes: Codes) -> None:
+        """Note the codes of records that are not dropped."""
+        if len(self._seen) < self.size:
+            self._seen.update(np.flatnonzero(np.bincount(codes)).tolist())
 
-    def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
+    def merge(self, other: "Alphabet") -> None:
+        """Add the values found in another part of the table."""
+        codes = [self.code(key) for key in other._keys]
+        self._seen.update(codes[code] for code in other._seen)
+
+    def attribute(self) -> tuple[Attribute, Integers]:
         """Return the attribute (numbers, strings, missing last) and the codes of its values.
 
-        `seen`, given if records with missing values were dropped, masks the codes that remain.
+        If records with missing values are dropped, it has the values seen in the others.
         """
         if self.given is not None:
             return self.given, np.arange(self.given.size)
         pairs = list(enumerate(self._keys))
-        if seen is not None:
-            pairs = [(code, key) for code, key in pairs if key is not None and seen[code]]
+        if self.dropping:
+            pairs = [(code, key) for code, key in pairs if key is not None and code in self._seen]
         pairs.sort(key=lambda pair: sort_key(pair[1]))
         codes = np.array([code for code, _ in pairs], dtype=np.int64)
         return Attribute(self.name, tuple(key_label(key) for _, key in pairs)), codes

@@ -81,8 +81,6 @@ class TableScan:
         The number of records, None if unknown before reading (text files).
     rows_read, rows_dropped
         Records read so far, and records among them dropped for a missing value.
-    with_missing
-        Indices of the columns without codes in which `find` found missing numbers.
     beside
         The column read as it is, of the records of the batch yielded last.
 
@@ -121,9 +119,7 @@ class TableScan:
     def _reset(self) -> None:
         self.rows_read = 0
         self.rows_dropped = 0
-        self.with_missing: set[int] = set()
         self._complete = False
-        self._seen: list[Booleans] = [np.zeros(0, dtype=np.bool_) for _ in self.columns]
         if self._choice is not None:
             self._choice.reset()
 
@@ -210,10 +206,8 @@ class TableScan:
         self._reset()
         for arrays, codes, first in self._coded():
             unbinned = _without_codes(codes)
-            masks = [self.columns[i].missing_numbers(arrays[i]) for i in unbinned]
-            missing = [mask for mask in masks if mask is not None]
-            self.with_missing |= {i for i, m in zip(unbinned, masks, strict=True) if m is not None}
-            batch = self._selected(codes, missing, first)
+            missing = [self.columns[i].missing_numbers(arrays[i]) for i in unbinned]
+            batch = self._selected(codes, [mask for mask in missing if mask is not None], first)
             yield None if unbinned else batch
         self._complete = True
 
@@ -233,7 +227,7 @@ class TableScan:
         for index, part in coded:
             self.columns[index].check_inside(part, kept, first)
             if self._options.dropping and self._options.domain is None:
-                self._see(index, part if kept is None else part[kept], sizes[index])
+                self.columns[index].alphabet.see(part if kept is None else part[kept])
         if self._choice is not None:
             rows = len(coded[0][1])
             chosen = self._choice.chosen(self._people, first, rows, kept)
@@ -258,21 +252,6 @@ class TableScan:
         self.rows_dropped += int(np.count_nonzero(dropped))
         return ~dropped if dropped.any() else None
 
-    def _see(self, index: int, codes: Codes, size: int) -> None:
-        """Mark the codes of a column as seen in records that are not dropped."""
-        seen = self._seen[index]
-        if np.count_nonzero(seen) < size:
-            counts = np.bincount(codes, minlength=size)
-            counts[: len(seen)] += seen
-            self._seen[index] = counts > 0
-
-    def seen(self, index: int) -> Booleans | None:
-        """Return the mask of a column's codes in records that are not dropped; None for all."""
-        if not self._options.dropping:
-            return None
-        seen = self._seen[index]
-        return np.pad(seen, (0, max(self.columns[index].size - len(seen), 0)))
-
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
         """Return the domain and, for each column, its codes in the order of the domain's values.
 
@@ -282,7 +261,7 @@ class TableScan:
         """
         if not self._complete:
             raise TableError("the domain is known only after all batches were read")
-        parts = [column.attribute(self.seen(index)) for index, column in enumerate(self.columns)]
+        parts = [column.attribute() for column in self.columns]
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
 
 
