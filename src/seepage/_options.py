@@ -21,8 +21,6 @@ Owner = TypeVar("Owner")
 SECTION = re.compile(r"^( *)Parameters\n *-{10}\n(.*?)(?=^ *\w+\n *-{3,}\n|\Z)", re.M | re.S)
 """The section "Parameters" of a NumPy docstring: its indentation, and its text."""
 
-FIELDS = "__dataclass_fields__"
-
 
 def option(default: Any, description: str, **how: Any) -> Any:
     """Return a field that is also an option of commands.
@@ -125,16 +123,20 @@ def method_takes(
 
 
 def _signature(function: Callable[..., Any], options: Any) -> inspect.Signature:
-    """Return the signature: what is given, then the fields of the options, inherited ones last."""
+    """Return the signature: what is given, then the fields of the options, own before inherited."""
     own = inspect.signature(function)
     *given, _ = own.parameters.values()
-    inherited = {name for base in options.__mro__[1:] for name in vars(base).get(FIELDS, ())}
+    depth = {
+        name: distance
+        for distance, base in reversed(list(enumerate(options.__mro__)))
+        for name in vars(base).get("__annotations__", ())
+    }
     defaults = {one.name: one.default_factory for one in fields(options)}
     keywords = [
         one.replace(default=factory()) if callable(factory := defaults[one.name]) else one
         for one in inspect.signature(options).parameters.values()
     ]
-    ordered = sorted(keywords, key=lambda one: (one.kind, one.name in inherited))
+    ordered = sorted(keywords, key=lambda one: (one.kind, depth[one.name]))
     return own.replace(parameters=[*given, *ordered])
 
 
