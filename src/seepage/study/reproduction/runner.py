@@ -260,7 +260,8 @@ def make_page(
 
 def expected_numbers() -> dict[str, dict[str, float]]:
     """Return the numbers of the full run that is committed with the package."""
-    return msgspec.json.decode(_file("expected.json"), type=dict[str, dict[str, float]])
+    content = Path(__file__).with_name("expected.json").read_bytes()
+    return msgspec.json.decode(content, type=dict[str, dict[str, float]])
 
 
 def differences(numbers: Mapping[str, float], expected: Mapping[str, float]) -> list[str]:
@@ -337,7 +338,3 @@ def _rounded(text: str) -> str:
         return text if len(text) <= 6 else f"{float(text):.4g}"
     except ValueError:
         return text
-
-
-def _file(name: str) -> str:
-    return (resources.files("seepage.study.reproduction") / name).read_text(encoding="utf-8")
