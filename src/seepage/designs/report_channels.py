@@ -337,7 +337,7 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
     @classmethod
     def of_shaped(cls, made: "ShapedMechanism") -> "MatrixChannel":
         """Return the channel of a shaped mechanism, which it keeps as `shaped`."""
-        frequencies, leakage = made.nominal.tolist(), AnswerLeakage.of(made)
+        frequencies, leakage = rounded_frequencies(made.nominal), AnswerLeakage.of(made)
         channel = cls.of(made.sources, made, frequencies=frequencies, answer_leakage=leakage)
         msgspec.structs.force_setattr(channel, "shaped", made)
         return channel
@@ -370,6 +370,24 @@ def check_frequencies(frequencies: Sequence[float], size: int, what: str) -> Non
         raise InputError(
             f"the frequencies of {what} must be {size} numbers of at least 0 with sum 1"
         )
+
+
+def rounded_frequencies(counts: Any) -> list[float]:
+    """Return the shares of counts in whole percent, with sum 1, by largest remainders.
+
+    A plan's file goes to every client; nominal frequencies only weight unbiased estimates, so
+    exact ones would tell about the pilot's records for nothing.
+
+    Examples
+    --------
+    >>> rounded_frequencies([1, 1, 1])
+    [0.34, 0.33, 0.33]
+    """
+    shares = 100.0 * np.asarray(counts, dtype=np.float64) / np.sum(counts)
+    percent = np.floor(shares)
+    missing = round(100 - percent.sum())
+    percent[np.argsort(percent - shares, kind="stable")[:missing]] += 1
+    return [float(share) for share in percent / 100]
 
 
 def _check_asked(names: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from seepage._options import takes
 from seepage.designs.calibration import Calibration, calibrated
 from seepage.designs.design_options import CalibrationOptions, DesignOptions
+from seepage.designs.report_channels import rounded_frequencies
 from seepage.plan.make_plan import make_plan, plan_of_forms
 from seepage.plan.plan import Plan
 
@@ -127,7 +128,7 @@ def plan_of_design(design: "Design") -> Plan:
         design.forms,
         limit=design.limits.tolist(),
         public=design.public,
-        frequencies=[marginal / design.pairs.records for marginal in design.pairs.marginals],
+        frequencies=[rounded_frequencies(marginal) for marginal in design.pairs.marginals],
         confidence=design.confidence,
         scope="population" if design.scope == "population" else "table",
         settings={

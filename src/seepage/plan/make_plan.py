@@ -14,7 +14,7 @@ from seepage.data.domain import Attribute, Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.designs.form import Form, with_shares
-from seepage.designs.report_channels import ProductChannel, Question
+from seepage.designs.report_channels import ProductChannel, Question, rounded_frequencies
 from seepage.designs.strategies import Strategy
 from seepage.errors import InputError
 from seepage.mechanisms import best_mechanism
@@ -314,10 +314,10 @@ def plan_of_forms(
     return plan
 
 
-def _nominal_frequencies(pairs: PairCounts, forms: Sequence[Form]) -> Sequence[Floats]:
+def _nominal_frequencies(pairs: PairCounts, forms: Sequence[Form]) -> Sequence[Sequence[float]]:
     if not pairs.records or (len(forms) == 1 and forms[0].is_product):
         return []
-    return [marginal / pairs.records for marginal in pairs.marginals]
+    return [rounded_frequencies(marginal) for marginal in pairs.marginals]
 
 
 def _limit(value: Any) -> float | None:
