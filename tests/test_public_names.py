@@ -70,14 +70,18 @@ def test_unknown_name_is_an_attribute_error():
         sp.leakage_of_everything  # noqa: B018
 
 
-def test_help_does_not_load_the_heavy_parts():
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [([], "analyse"), (["analyse"], "--epsilon"), (["count"], "--bins"), (["simulate"], "--pair")],
+)
+def test_help_does_not_load_the_heavy_parts(command, shown):
     script = (
         "import sys; from seepage.cli import main\n"
-        "try: main(['--help'])\n"
+        f"try: main({[*command, '--help']})\n"
         "except SystemExit: pass\n"
         "heavy = {'numpy', 'scipy', 'pyarrow', 'numba', 'pandas', 'polars'} & set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "analyse" in done.stdout
+    assert shown in done.stdout

@@ -5,18 +5,19 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from numbers import Real
 from types import SimpleNamespace
-from typing import Any, ClassVar, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union
 
 from seepage.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the number of steps done and their total, None if unknown."""
 
-Column: TypeAlias = Sequence[Any] | NDArray[Any]
+Column: TypeAlias = Union[Sequence[Any], "NDArray[Any]"]
 
 SHOWN_ROWS = 20
 """Maximum number of rows that a notebook displays."""
@@ -110,7 +111,7 @@ class Result:
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:
-    return all(isinstance(value, (int, float, np.number)) for value in values if value is not None)
+    return all(isinstance(value, Real) for value in values if value is not None)
 
 
 def _html_row(tag: str, cells: Iterable[str], alignments: Sequence[str]) -> str:
@@ -176,17 +177,16 @@ def json_ready(value: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> json_ready({"totals": np.array([1.5, -np.inf]), "delta": np.float64(0)})
     {'totals': [1.5, '-inf'], 'delta': 0.0}
     """
     if isinstance(value, Mapping):
         return {key: json_ready(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return json_ready(value.tolist())
     if isinstance(value, (list, tuple)):
         return [json_ready(item) for item in value]
-    if isinstance(value, np.generic):
-        return json_ready(value.item())
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy
+        return json_ready(value.tolist())
     if isinstance(value, str):
         return str(value)  # a `Text` without its parts
     if isinstance(value, float) and not math.isfinite(value):

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, SupportsIndex
 
-import numpy as np
-
 from seepage import _checks
 from seepage._results import from_json_number, json_ready
 from seepage.errors import DomainError, InputError
@@ -244,6 +242,8 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
     name
         The parameter's name, for messages.
     """
+    import numpy as np
+
     if isinstance(setting, Mapping):
         for attribute in setting:
             if attribute != ALL_OTHERS:

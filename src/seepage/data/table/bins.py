@@ -10,10 +10,13 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage import _checks
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, Attribute
 from seepage.data.table.column_numbers import NumberSummary
 from seepage.data.table.labels import code_type, number_label
+from seepage.data.table.options import DEFAULT_BINS
+from seepage.errors import InputError
 
 EDGE_DIGITS = 2
 """Edges of fractional numbers are rounded to 10^-2 of the order of the bins beside them."""
@@ -86,6 +89,57 @@ class NoBins:
 
 
 BinningRule: TypeAlias = Quantile | Width | Edges | NoBins
+
+MAX_BINS = 10_000
+BIN_FORMATS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
+DEFAULT_RULE = Quantile(DEFAULT_BINS)
+
+
+def read_rule(rule: Any, name: str = "bins") -> BinningRule:
+    """Return the binning rule of an option's value; an invalid value raises an InputError.
+
+    Examples
+    --------
+    >>> read_rule("width:8"), read_rule(5), read_rule([0, 18, 65])
+    (Width(bins=8), Quantile(bins=5), Edges(given=(0.0, 18.0, 65.0)))
+    """
+    if rule is None:
+        return DEFAULT_RULE
+    if isinstance(rule, (Quantile, Width, Edges, NoBins)):
+        return rule
+    if isinstance(rule, str):
+        return _read_text(rule.strip(), name)
+    if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
+        return Quantile(_checks.integer(rule, f"the number of {name}", 1, MAX_BINS))
+    return Edges(_read_edges(rule, name))
+
+
+def _read_text(text: str, name: str) -> BinningRule:
+    if text == "none":
+        return NoBins()
+    if text.isdecimal():
+        text = f"quantile:{text}"
+    kind, colon, count = text.partition(":")
+    kinds: dict[str, type[Quantile] | type[Width]] = {"quantile": Quantile, "width": Width}
+    if kind not in kinds or (colon and not count.strip().isdecimal()):
+        hint = _checks.near_miss(kind, [*kinds, "none"])
+        raise _checks.violation(name, BIN_FORMATS, text, hint)
+    bins = int(count) if colon else DEFAULT_RULE.bins
+    return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MAX_BINS))
+
+
+def _read_edges(edges: Any, name: str) -> tuple[float, ...]:
+    numbers = tuple(_checks.real(edge, f"an edge of {name}") for edge in edges)
+    if len(numbers) < 2 or any(not a < b for a, b in pairwise(numbers)):
+        shown = ", ".join(number_label(number) for number in numbers)
+        raise InputError(
+            f"{name} must have at least two edges, ascending, got [{shown}]", parameter=name
+        )
+    if len(numbers) > MAX_BINS + 1:
+        raise InputError(
+            f"{name} must have at most {MAX_BINS + 1} edges, got {len(numbers)}", parameter=name
+        )
+    return numbers
 
 
 def _starts(running: Integers, bins: int) -> list[int]:

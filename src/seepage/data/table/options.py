@@ -3,24 +3,22 @@
 import codecs
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from seepage import _checks
 from seepage._options import changed, option
 from seepage._results import Progress
 from seepage.data.domain import ALL_OTHERS, Domain
-from seepage.data.table.bins import BinningRule, Edges, NoBins, Quantile, Width
-from seepage.data.table.labels import number_label
 from seepage.errors import InputError, Setting, TableError
+
+if TYPE_CHECKING:
+    from seepage.data.table.bins import BinningRule
 
 MAX_ALPHABET = 2**16 - 2
 """Maximum alphabet size: codes have 16 bits, and one code is reserved for new values."""
 
-MAX_BINS = 10_000
-BIN_FORMATS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
-DEFAULT_RULE = Quantile(10)
-
+DEFAULT_BINS = 10
+"""Number of quantile bins by default."""
 
 BinRule: TypeAlias = int | str | Sequence[float] | None
 Bins: TypeAlias = BinRule | Mapping[str, BinRule]
@@ -162,8 +160,12 @@ class TableOptions:
             if self.bins is not None:
                 raise _checks.exclusive("bins", "domain", "a domain has its own bins")
             return
+        from seepage.data.table.bins import read_rule  # with NumPy, which `--help` need not load
+
         rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
-        bins = max((read_rule(rule).bins for rule in rules), default=0)
+        bins = max(
+            (DEFAULT_BINS if rule is None else read_rule(rule).bins for rule in rules), default=0
+        )
         if bins > self.max_values:
             raise InputError(
                 "bins must be at most ",
@@ -188,12 +190,13 @@ class TableOptions:
         """Whether records with missing values are dropped."""
         return self.missing == "drop"
 
-    def rule(self, name: str) -> BinningRule:
+    def rule(self, name: str) -> "BinningRule":
         """Return the binning rule of a numeric column."""
+        from seepage.data.table.bins import read_rule
+
         if not isinstance(self.bins, Mapping):
             return read_rule(self.bins)
-        rule = self.bins.get(name, self.bins.get(ALL_OTHERS))
-        return DEFAULT_RULE if rule is None else read_rule(rule, f"bins of {name!r}")
+        return read_rule(self.bins.get(name, self.bins.get(ALL_OTHERS)), f"bins of {name!r}")
 
     def choose(self, names: Sequence[str]) -> list[Choice]:
         """Return the columns to read of a table with these column names; unknown names raise."""
@@ -285,50 +288,3 @@ def _check_distinct(names: Sequence[str], where: str) -> None:
         if name in seen:
             raise TableError(f"{where} has the column {name!r} twice")
         seen.add(name)
-
-
-def read_rule(rule: Any, name: str = "bins") -> BinningRule:
-    """Return the binning rule of an option's value; an invalid value raises an InputError.
-
-    Examples
-    --------
-    >>> read_rule("width:8"), read_rule(5), read_rule([0, 18, 65])
-    (Width(bins=8), Quantile(bins=5), Edges(given=(0.0, 18.0, 65.0)))
-    """
-    if rule is None:
-        return DEFAULT_RULE
-    if isinstance(rule, (Quantile, Width, Edges, NoBins)):
-        return rule
-    if isinstance(rule, str):
-        return _read_text(rule.strip(), name)
-    if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
-        return Quantile(_checks.integer(rule, f"the number of {name}", 1, MAX_BINS))
-    return Edges(_read_edges(rule, name))
-
-
-def _read_text(text: str, name: str) -> BinningRule:
-    if text == "none":
-        return NoBins()
-    if text.isdecimal():
-        text = f"quantile:{text}"
-    kind, colon, count = text.partition(":")
-    kinds: dict[str, type[Quantile] | type[Width]] = {"quantile": Quantile, "width": Width}
-    if kind not in kinds or (colon and not count.strip().isdecimal()):
-        hint = _checks.near_miss(kind, [*kinds, "none"])
-        raise _checks.violation(name, BIN_FORMATS, text, hint)
-    bins = int(count) if colon else DEFAULT_RULE.bins
-    return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MAX_BINS))
-
-
-def _read_edges(edges: Any, name: str) -> tuple[float, ...]:
-    numbers = tuple(_checks.real(edge, f"an edge of {name}") for edge in edges)
-    if len(numbers) < 2 or any(not a < b for a, b in pairwise(numbers)):
-        shown = ", ".join(number_label(number) for number in numbers)
-        raise InputError(
-            f"{name} must have at least two edges, ascending, got [{shown}]", parameter=name
-        )
-    if len(numbers) > MAX_BINS + 1:
-        raise InputError(
-            f"{name} must have at most {MAX_BINS + 1} edges, got {len(numbers)}", parameter=name
-        )
-    return numbers
