@@ -31,13 +31,6 @@ FORMULA = re.compile(
 """Start of a text that a spreadsheet may evaluate as a formula; signed numbers do not match."""
 
 
-def begin_stage(progress: Progress | None, name: str) -> None:
-    """Pass the name of the next stage to `progress.stage`, if the callable has this method."""
-    show = getattr(progress, "stage", None)
-    if callable(show):
-        show(name)
-
-
 class Result:
     """Base of results: a one-line `repr`, a table in long form, and HTML for notebooks.
 
@@ -156,18 +149,6 @@ def csv_text(columns: Mapping[str, Column]) -> str:
 
 def _quote_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
-
-
-def short_list(names: Sequence[str], maximum: int = 3) -> str:
-    """Return the first names, separated by commas, and the number of the others.
-
-    Examples
-    --------
-    >>> short_list(["sex", "age", "job", "income", "race"])
-    'sex, age, job and 2 more'
-    """
-    more = len(names) - maximum
-    return ", ".join(names[:maximum]) + (f" and {more} more" if more > 0 else "")
 
 
 def json_ready(value: Any) -> Any:

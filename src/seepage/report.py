@@ -14,11 +14,10 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._pages import render_page, template_text
 from seepage._registry import MECHANISMS
-from seepage._results import short_list
 from seepage.analysis import Analysis
 from seepage.charts.chart_files import inline_svg
 from seepage.charts.results import totals_chart
-from seepage.data.domain import MISSING, how_many, sample_caution
+from seepage.data.domain import MISSING, how_many, sample_caution, short_list
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.leaks import same_attributes, support

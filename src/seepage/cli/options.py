@@ -11,9 +11,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 from click.core import ParameterSource
 
-from seepage._results import short_list
 from seepage.cli.output import OutputFile, option_name, progress_bar
-from seepage.data.domain import ALL_OTHERS
+from seepage.data.domain import ALL_OTHERS, short_list
 from seepage.data.table.options import DataOptions, TableOptions
 from seepage.errors import InputError
 

@@ -306,3 +306,15 @@ def sample_caution(counted: Counted) -> str | None:
         f"from a {how_many(counted)}: valid only if the sample's leakages are those of the "
         "population; values absent from the sample may leak more"
     )
+
+
+def short_list(names: Sequence[str], maximum: int = 3) -> str:
+    """Return the first names, separated by commas, and the number of the others.
+
+    Examples
+    --------
+    >>> short_list(["sex", "age", "job", "income", "race"])
+    'sex, age, job and 2 more'
+    """
+    more = len(names) - maximum
+    return ", ".join(names[:maximum]) + (f" and {more} more" if more > 0 else "")

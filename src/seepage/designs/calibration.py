@@ -9,7 +9,8 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage._options import takes
-from seepage._results import Progress, Result, short_list
+from seepage._results import Progress, Result
+from seepage.data.domain import short_list
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records

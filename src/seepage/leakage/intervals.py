@@ -19,8 +19,8 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._results import Result, json_ready, short_list
-from seepage.data.domain import Domain, target_and_source
+from seepage._results import Result, json_ready
+from seepage.data.domain import Domain, short_list, target_and_source
 from seepage.errors import InputError
 from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets

@@ -13,8 +13,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage._results import Result, short_list
-from seepage.data.domain import Domain
+from seepage._results import Result
+from seepage.data.domain import Domain, short_list
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records

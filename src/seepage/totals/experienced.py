@@ -20,7 +20,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage._options import takes
-from seepage._results import Progress, Result, begin_stage, json_ready
+from seepage._results import Progress, Result, json_ready
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
@@ -38,6 +38,7 @@ from seepage.totals.drawn_reports import (
     value_counts,
     value_offsets,
 )
+from seepage.totals.total import begin_stage
 
 QUANTILE_LEVELS = (0.05, 0.5, 0.95)
 """The quantiles of the loss over people that are reported."""

@@ -10,7 +10,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._options import takes
-from seepage._results import Progress, begin_stage
+from seepage._results import Progress
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
@@ -372,3 +372,10 @@ _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
     "sampled": _sampled,
     "witness": _witness,
 }
+
+
+def begin_stage(progress: Progress | None, name: str) -> None:
+    """Pass the name of the next stage to `progress.stage`, if the callable has this method."""
+    show = getattr(progress, "stage", None)
+    if callable(show):
+        show(name)

@@ -192,11 +192,11 @@ class TableOptions:
 
     def rule(self, name: str) -> "BinningRule":
         """Return the binning rule of a numeric column."""
-        from seepage.data.table.bins import read_rule
+        from seepage.data.table.bins import DEFAULT_RULE, read_rule
 
-        if not isinstance(self.bins, Mapping):
-            return read_rule(self.bins)
-        return read_rule(self.bins.get(name, self.bins.get(ALL_OTHERS)), f"bins of {name!r}")
+        given = self.bins
+        rule = given.get(name, given.get(ALL_OTHERS)) if isinstance(given, Mapping) else given
+        return DEFAULT_RULE if rule is None else read_rule(rule)
 
     def choose(self, names: Sequence[str]) -> list[Choice]:
         """Return the columns to read of a table with these column names; unknown names raise."""
