@@ -164,9 +164,13 @@ def _union(attributes: Sequence[Attribute]) -> Attribute:
     if first.edges:
         values.sort(key=MISSING.__eq__)
         return Attribute(first.name, tuple(values), first.edges)
-    for key in (_as_number, _as_text):
-        if all(_ascends(attribute, key) for attribute in attributes):
-            values.sort(key=key)
+    orders: list[Callable[[str], Any]] = [
+        lambda value: sort_key(field_key(value)),
+        lambda value: (value == MISSING, value),
+    ]
+    for order in orders:
+        if all(sorted(a.values, key=order) == list(a.values) for a in attributes):
+            values.sort(key=order)
             break
     return Attribute(first.name, tuple(values))
 
@@ -175,18 +179,6 @@ def _bins(attribute: Attribute) -> str:
     return (
         f"edges {', '.join(f'{edge:g}' for edge in attribute.edges)}" if attribute.edges else "none"
     )
-
-
-def _as_number(value: str) -> tuple[Any, ...]:
-    return sort_key(field_key(value))
-
-
-def _as_text(value: str) -> tuple[Any, ...]:
-    return value == MISSING, value
-
-
-def _ascends(attribute: Attribute, key: Callable[[str], Any]) -> bool:
-    return sorted(attribute.values, key=key) == list(attribute.values)
 
 
 def rare_values(counted: PairCounts | Records, pool: float) -> dict[str, tuple[str, ...]]:

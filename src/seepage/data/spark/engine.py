@@ -19,10 +19,10 @@ from seepage.data.spark import translated_errors
 from seepage.data.spark.jobs import MAX_BYTES, Input, column_id, open_input, run
 from seepage.data.table.bins import Edges
 from seepage.data.table.column import Column, columns_of
-from seepage.data.table.column_numbers import NumberSummary, record_priorities, share_of
+from seepage.data.table.column_numbers import NumberSummary, share_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import IndexedRecords, RecordChoice, first_records
-from seepage.data.table.scan import TableScan, check_records
+from seepage.data.table.scan import TableScan, check_records, summaries_of
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
 
@@ -272,13 +272,7 @@ class Summaries:
 
 def summarise(source: Source, first: int, columns: Sequence[Column], share: float) -> Summaries:
     """Return the summaries of columns of a shard, sampled from this share of priorities."""
-    parts = [NumberSummary(share) for _ in columns]
-    for batch in source.batches([column.source for column in columns]):
-        priorities = record_priorities(first, batch.num_rows)
-        for column, part in zip(columns, parts, strict=True):
-            column.collect(batch.column(column.source), priorities, part)
-        first += batch.num_rows
-    return Summaries(columns, parts)
+    return Summaries(columns, summaries_of(source, columns, first, share))
 
 
 def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> Coding:

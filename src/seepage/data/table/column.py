@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, OTHER, Attribute
 from seepage.data.table.bins import Edges, NoBins, binned_attribute, bins_of, outside_edges
-from seepage.data.table.column_numbers import NumberSummary, Priorities, numbers_of
+from seepage.data.table.column_numbers import Numbers, NumberSummary, numbers_of
 from seepage.data.table.labels import (
     Alphabet,
     Key,
@@ -220,7 +220,7 @@ class Column:
 
     def _bin_codes(self, array: pa.Array, before: int) -> Codes:
         """Return the codes of the bins of numbers."""
-        values, missing, texts = numbers_of(plain(array), self.markers)
+        values, missing, texts = self.numbers(array)
         if texts is not None and self.given is None:
             raise self.not_a_number(int(np.argmax(texts)), before)
         codes = bins_of(values, self.edges[1:-1])
@@ -238,9 +238,13 @@ class Column:
             codes[missing] = self.alphabet.code(None)
         return codes
 
+    def numbers(self, array: pa.Array) -> Numbers:
+        """Return the numbers of a batch."""
+        return numbers_of(plain(array), self.markers)
+
     def missing_numbers(self, array: pa.Array) -> Booleans | None:
         """Return the mask of the missing numbers of a batch, None if none is."""
-        missing = numbers_of(plain(array), self.markers).missing
+        missing = self.numbers(array).missing
         self._missing_bin |= missing is not None
         return missing
 
@@ -259,26 +263,9 @@ class Column:
         """Return the state to pickle, without the lookup table."""
         return {**self.__dict__, "_values": None, "_table": None}
 
-    def collect(
-        self, array: pa.Array, priorities: Priorities, summary: NumberSummary
-    ) -> int | None:
-        """Add the numbers of a batch to a summary; return the index of a field that is none.
-
-        `priorities` are those of the records.
-        """
-        values, missing, texts = numbers_of(plain(array), self.markers)
-        if texts is not None:
-            summary.numeric = False
-            return int(np.argmax(texts))
-        present = slice(None) if missing is None else ~missing
-        summary.add(values[present], priorities[present])
-        return None
-
     def edges_of(self, summary: NumberSummary) -> tuple[float, ...]:
         """Return the bin edges by the column's rule; empty if it has no numbers or no bins."""
-        if not summary.numeric and self.binned_by_name:
-            raise TableError(f"column {self.name!r} has numbers that {BEYOND_FLOATS}")
-        if isinstance(self.rule, NoBins) or not summary.numeric or summary.low > summary.high:
+        if isinstance(self.rule, NoBins) or summary.stray or summary.low > summary.high:
             return ()
         if isinstance(self.rule, Edges):
             return self.rule.given

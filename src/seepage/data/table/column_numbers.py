@@ -124,8 +124,8 @@ class NumberSummary:
     ----------
     low, high
         Minimum and maximum so far; `inf` and `-inf` before the first number.
-    numeric
-        Whether the column has nothing but numbers; set by the caller.
+    stray
+        A value that is not a number that floats can represent, set by the caller; None if all are.
     integral
         Whether all numbers so far are integers, of any type (3.0 is one).
     """
@@ -133,7 +133,7 @@ class NumberSummary:
     def __init__(self, share: float = 1.0) -> None:
         self.low = math.inf
         self.high = -math.inf
-        self.numeric = True
+        self.stray: str | None = None
         self.integral = True
         self._single = False
         self._first = 0
@@ -182,7 +182,7 @@ class NumberSummary:
 
     def merge(self, other: "NumberSummary") -> None:
         """Add the numbers of another part of the table."""
-        self.numeric = other.numeric = self.numeric and other.numeric
+        self.stray = other.stray = self.stray if other.stray is None else other.stray
         if other.low > other.high:
             return
         if self.low > self.high:

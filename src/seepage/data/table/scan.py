@@ -276,28 +276,52 @@ def find_edges(source: Source, columns: Sequence[Column]) -> None:
     A column of a text file with fields that are not numbers stays categorical; if the options bin
     it by name, that is an error.  A column with a single number stays categorical too.
     """
-    summaries: dict[Column, NumberSummary] = {}
+    unknown = []
     for column in columns:
         if column.given_edges and not column.fields:
             column.set_edges(column.given_edges)
         else:
-            summaries[column] = NumberSummary()
-    before = 0
-    for batch in source.batches([column.source for column in summaries]) if summaries else ():
-        priorities = record_priorities(before, batch.num_rows)
-        for column, summary in list(summaries.items()):
+            unknown.append(column)
+    summaries = summaries_of(source, unknown) if unknown else ()
+    for column, summary in zip(unknown, summaries, strict=True):
+        column.set_edges(column.edges_of(summary), summary.stray)
+
+
+def summaries_of(
+    source: Source, columns: Sequence[Column], first: int = 0, share: float = 1.0
+) -> list[NumberSummary]:
+    """Return the summary of each column's numbers, in one pass over these columns.
+
+    Parameters
+    ----------
+    source, first
+        A table or a shard of one, and the index in the table of its first record.
+    columns
+        The columns.  A value that is not a number ends the summary of its column; of a column that
+        the options bin by name it raises a TableError.
+    share
+        See `NumberSummary`.
+    """
+    summaries = [NumberSummary(share) for _ in columns]
+    for batch in source.batches([column.source for column in columns]):
+        priorities = record_priorities(first, batch.num_rows)
+        for column, summary in zip(columns, summaries, strict=True):
+            if summary.stray is not None:
+                continue
             array = batch.column(column.source)
-            position = column.collect(array, priorities, summary)
-            if position is not None:
+            values, missing, texts = column.numbers(array)
+            if texts is None:
+                present = slice(None) if missing is None else ~missing
+                summary.add(values[present], priorities[present])
+            else:
+                position = int(np.argmax(texts))
                 if column.binned_by_name:
-                    raise column.not_a_number(position, before)
-                column.set_edges((), stray=str(array[position].as_py()).strip())
-                del summaries[column]
-        before += batch.num_rows
-        if not summaries:
+                    raise column.not_a_number(position, first)
+                summary.stray = str(array[position].as_py()).strip()
+        if all(summary.stray is not None for summary in summaries):
             break
-    for column, summary in summaries.items():
-        column.set_edges(column.edges_of(summary))
+        first += batch.num_rows
+    return summaries
 
 
 def check_records(rows: int, kept: int) -> None:
