@@ -14,7 +14,7 @@ from seepage.errors import InputError, Setting, Text
 
 PACKAGE = Path(__file__).parents[1] / "src" / "seepage"
 
-OF_COMMANDS = {"data/datasets/published_files.py"}
+OF_COMMANDS = {"data/datasets/__init__.py"}
 """Modules that name a command: downloading is one, without a public function."""
 
 

@@ -322,8 +322,7 @@ def datasets(context: click.Context, form: str) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from seepage.data.datasets import BUNDLED, DATASETS
-    from seepage.data.datasets.published_files import FOLDER_VARIABLE, download_folder
+    from seepage.data.datasets import BUNDLED, DATASETS, FOLDER_VARIABLE, download_folder
 
     rows = []
     for known in DATASETS.values():
@@ -347,8 +346,7 @@ def datasets(context: click.Context, form: str) -> None:
 @click.argument("name")
 def fetch_files(name: str) -> None:
     """Download the dataset NAME, where its owner allows it; checksums are verified."""
-    from seepage.data.datasets import dataset
-    from seepage.data.datasets.published_files import fetch
+    from seepage.data.datasets import dataset, fetch
 
     known = dataset(name)
     if not known.files:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from seepage.data.datasets import DATASETS, dataset
-from seepage.data.datasets.published_files import PublishedFile, fetch
+from seepage.data.datasets import DATASETS, PublishedFile, dataset, fetch
 from seepage.errors import InputError, TableError
 
 CONTENT = b"a,b\n1,2\n"
