@@ -9,9 +9,9 @@ import numpy as np
 import seepage as sp
 from benchmarks import Figure, seconds
 from seepage._numerics import Floats
-from seepage.designs.shaped.shape_form import form_table
-from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped.shaped_population import population_leakages, statement_level
+from seepage.designs.shape_form import form_table
+from seepage.designs.shaped_mechanism import ShapedMechanism
+from seepage.designs.shaped_population import population_leakages, statement_level
 from seepage.designs.strategies import OPTIMAL_SMP
 
 EPSILON = 3.0

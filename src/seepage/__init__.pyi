@@ -17,7 +17,7 @@ from seepage.designs.calibration import Calibration as Calibration
 from seepage.designs.calibration import find_budgets as find_budgets
 from seepage.designs.design import Design as Design
 from seepage.designs.design_search import find_design as find_design
-from seepage.designs.shaped.shape import shape as shape
+from seepage.designs.shape import shape as shape
 from seepage.errors import ChannelError as ChannelError
 from seepage.errors import DomainError as DomainError
 from seepage.errors import InputError as InputError

@@ -12,7 +12,7 @@ from scipy.optimize import brentq, minimize
 import seepage as sp
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
-from seepage.designs.forms import form_search
+from seepage.designs import form_search
 from seepage.designs.strategies import CALIBRATED, DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError, SeepageError
 

@@ -60,7 +60,7 @@ def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(0, values, 4000), rng.integers(0, 2, 4000)], axis=1)
     wide = sp.Records(_domain(values, 2), codes)
-    from seepage.designs.forms import form_totals
+    from seepage.designs import form_totals
 
     made = list[int]()
     before = form_totals.FormCounter.table

@@ -10,7 +10,7 @@ import pytest
 import seepage as sp
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
-from seepage.designs.forms import form_search
+from seepage.designs import form_search
 from seepage.designs.strategies import OPTIMAL_SMP
 from seepage.errors import InputError, SeepageError
 
@@ -91,8 +91,8 @@ def test_limits_hold_with_slack_and_the_design_beats_smp(found):
 
 
 def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(found):
-    from seepage.designs.forms.form_totals import FormCounter
-    from seepage.designs.forms.population_certifier import PopulationForms
+    from seepage.designs.form_totals import FormCounter
+    from seepage.designs.population_certifier import PopulationForms
 
     records = drawn(50_000)
     scorer = PopulationForms(FormCounter(records), 0.95, 8, range(len(DOMAIN)))

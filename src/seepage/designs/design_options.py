@@ -14,9 +14,9 @@ from seepage.data.domain import Domain, for_each
 from seepage.data.records import Records
 from seepage.data.table.options import DataOptions
 from seepage.designs.equal_budgets import attribute_masks, positive_limit
-from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices, Precisions
-from seepage.designs.forms.form_search import time_limit
-from seepage.designs.forms.form_totals import ExactForms, FormCounter
+from seepage.designs.form_problem import MAX_FORM, FormProblem, Indices, Precisions
+from seepage.designs.form_search import time_limit
+from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.errors import InputError, Setting
 from seepage.totals.result import GUARANTEES, SCOPES
 from seepage.totals.total import TotalSettings

@@ -12,16 +12,16 @@ from seepage._numerics import Floats
 from seepage._options import takes
 from seepage.data.inputs import as_records
 from seepage.data.records import Records
+from seepage.designs.a_optimal import FormPool, ShareSolution, best_shares, evaluate
 from seepage.designs.design import Design
 from seepage.designs.design_options import DesignOptions, make_form_problem
 from seepage.designs.form import Form, with_shares
-from seepage.designs.forms.a_optimal import FormPool, ShareSolution, best_shares, evaluate
-from seepage.designs.forms.form_problem import Indices
-from seepage.designs.forms.form_search import Certifier, FormSearch, Timer, generate_forms
-from seepage.designs.forms.population_certifier import PopulationCertifier
-from seepage.designs.forms.table_certifier import TableCertifier, coarse_form
-from seepage.designs.shaped.form_shaper import shape_forms
+from seepage.designs.form_problem import Indices
+from seepage.designs.form_search import Certifier, FormSearch, Timer, generate_forms
+from seepage.designs.form_shaper import shape_forms
+from seepage.designs.population_certifier import PopulationCertifier
 from seepage.designs.strategies import compare_designs
+from seepage.designs.table_certifier import TableCertifier, coarse_form
 from seepage.errors import InputError, Setting, Text
 from seepage.totals.result import check_whole_table
 

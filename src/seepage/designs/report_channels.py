@@ -22,7 +22,7 @@ from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import BasicRAPPOR
 
 if TYPE_CHECKING:
-    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 Budget = Annotated[float, msgspec.Meta(ge=0)]
 Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]

@@ -19,10 +19,10 @@ from seepage._numerics import Floats
 from seepage._results import Result, json_ready
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.designs.a_optimal import best_shares
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.form import Form
-from seepage.designs.forms.a_optimal import best_shares
-from seepage.designs.forms.form_problem import FormProblem
+from seepage.designs.form_problem import FormProblem
 from seepage.designs.report_channels import Budget, Stored, Unbounded
 from seepage.mechanisms import mechanism
 

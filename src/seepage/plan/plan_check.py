@@ -19,7 +19,7 @@ from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.form import Form
-from seepage.designs.forms.form_totals import ExactForms, FormCounter
+from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
@@ -254,7 +254,7 @@ def matrix_totals(
         return [channel.epsilon] * len(counted.domain)
     if not isinstance(counted, Records):
         raise InputError("the exact totals of a matrix need records, got pair counts")
-    from seepage.designs.shaped.shape_form import answer_cells, counts_by_cell  # imports SciPy
+    from seepage.designs.shape_form import answer_cells, counts_by_cell  # imports SciPy
 
     cells, public_groups = answer_cells(counted, channel.attributes), counted.groups(public)
     thresholds = exact_cells(int, channel.mechanism.thresholds)
@@ -271,7 +271,7 @@ def matrix_totals(
 
 def _target_total(counts: Integers, thresholds: Thresholds) -> float:
     """Return the total of one target, from counts by value, public values and cell."""
-    from seepage.designs.shaped.admissible_reports import scaled_means
+    from seepage.designs.admissible_reports import scaled_means
 
     means = scaled_means(thresholds, counts)
     impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)

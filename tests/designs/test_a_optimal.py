@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from seepage.designs.forms.a_optimal import best_shares, evaluate
+from seepage.designs.a_optimal import best_shares, evaluate
 
 
 def solved(precisions, weights):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.designs.shaped.report_programs import LinearPrograms, padded
+from seepage.designs.report_programs import LinearPrograms, padded
 from seepage.mechanisms.exact_draws import (
     CERTAIN,
     Thresholds,

@@ -13,12 +13,12 @@ from seepage.data.domain import Domain
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form import Form
-from seepage.designs.forms.form_totals import ExactForms, FormTable
+from seepage.designs.form_totals import ExactForms, FormTable
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
 from seepage.mechanisms import mechanism, registered
 
 if TYPE_CHECKING:
-    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 Indices = tuple[int, ...]
 """Attributes of a form, by index, ascending."""

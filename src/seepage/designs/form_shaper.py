@@ -21,16 +21,16 @@ import numpy as np
 
 from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
+from seepage.designs.a_optimal import MIN_REDUCED_GAIN, FormPool, ShareSolution
 from seepage.designs.form import Form
-from seepage.designs.forms.a_optimal import MIN_REDUCED_GAIN, FormPool, ShareSolution
-from seepage.designs.forms.form_problem import MAX_BUDGET, Precisions
-from seepage.designs.forms.form_search import Certifier, FormSearch, Timer
-from seepage.designs.forms.form_totals import ExactForms, FormCounter
-from seepage.designs.forms.population_certifier import PopulationCertifier, halved
+from seepage.designs.form_problem import MAX_BUDGET, Precisions
+from seepage.designs.form_search import Certifier, FormSearch, Timer
+from seepage.designs.form_totals import ExactForms, FormCounter
+from seepage.designs.population_certifier import PopulationCertifier, halved
 from seepage.designs.report_channels import MatrixChannel
-from seepage.designs.shaped.shape_form import MAX_CELLS, AnswerCounts, form_table, shape_form
-from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped.shaped_population import (
+from seepage.designs.shape_form import MAX_CELLS, AnswerCounts, form_table, shape_form
+from seepage.designs.shaped_mechanism import ShapedMechanism
+from seepage.designs.shaped_population import (
     SPLIT_FACTOR,
     certified_mechanism,
     select_mechanism,

@@ -20,7 +20,7 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.designs.form import Form
-from seepage.designs.forms.form_problem import FormProblem
+from seepage.designs.form_problem import FormProblem
 
 MIN_REDUCED_GAIN = 2e-4
 """Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final gap."""

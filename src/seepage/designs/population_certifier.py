@@ -20,15 +20,15 @@ from seepage._numerics import Booleans, Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form import Form
-from seepage.designs.forms.form_problem import FormProblem
-from seepage.designs.forms.form_search import Certifier, Timer
-from seepage.designs.forms.form_totals import FormCounter, FormTable, ScreenedForms
+from seepage.designs.form_problem import FormProblem
+from seepage.designs.form_search import Certifier, Timer
+from seepage.designs.form_totals import FormCounter, FormTable, ScreenedForms
 from seepage.errors import InputError
 from seepage.totals.population_totals import form_level, form_total_limits
 
 if TYPE_CHECKING:
-    from seepage.designs.shaped.shape_form import AnswerCounts
-    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
+    from seepage.designs.shape_form import AnswerCounts
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 TOLERANCE = 5e-4
 """Relative accuracy of certified budgets; they are rounded down."""

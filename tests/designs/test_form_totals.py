@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import seepage as sp
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
-from seepage.designs.forms import form_totals
-from seepage.designs.forms.form_totals import ExactForms, FormCounter
+from seepage.designs import form_totals
+from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.errors import InputError
 
 

@@ -11,7 +11,7 @@ from scipy.linalg import helmert
 from seepage._numerics import Booleans, Floats, Integers, one_blas_thread
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.shaped.admissible_reports import (
+from seepage.designs.admissible_reports import (
     MARGIN,
     MAX_LIMIT,
     MIN_LIMIT,
@@ -20,8 +20,8 @@ from seepage.designs.shaped.admissible_reports import (
     answer_limits,
     mixture_thresholds,
 )
-from seepage.designs.shaped.report_search import STARTS, search_reports
-from seepage.designs.shaped.shaped_mechanism import ShapedMechanism, table_rows
+from seepage.designs.report_search import STARTS, search_reports
+from seepage.designs.shaped_mechanism import ShapedMechanism, table_rows
 from seepage.errors import InputError
 
 MAX_CELLS = 48

@@ -15,17 +15,17 @@ from seepage._numerics import Floats, round_down, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.form import Form
-from seepage.designs.forms.form_problem import TOLERANCE, FormProblem, Indices
-from seepage.designs.forms.form_search import Certifier, Timer
-from seepage.designs.forms.form_totals import FormTable
+from seepage.designs.form_problem import TOLERANCE, FormProblem, Indices
+from seepage.designs.form_search import Certifier, Timer
+from seepage.designs.form_totals import FormTable
 from seepage.errors import GuaranteeError, Setting, Text
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.exact_draws import log_above
 from seepage.totals.total import total_leakage
 
 if TYPE_CHECKING:
-    from seepage.designs.shaped.shape_form import AnswerCounts
-    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
+    from seepage.designs.shape_form import AnswerCounts
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 MERGED_TIME = 0.2
 """Share of the time limit after which `merged` totals are not computed any more."""
@@ -233,7 +233,7 @@ class TableCertifier(Certifier):
 
     def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
         """Return the exact totals of a shaped report, computed in integers and rounded up."""
-        from seepage.designs.shaped.admissible_reports import realised_ratio  # imports SciPy
+        from seepage.designs.admissible_reports import realised_ratio  # imports SciPy
 
         realised = made.realised()
         return np.array(

@@ -32,7 +32,7 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 
 if TYPE_CHECKING:
-    from seepage.designs.forms.population_certifier import PopulationForms
+    from seepage.designs.population_certifier import PopulationForms
 
 MAX_CELLS = 1 << 22
 """Maximum entries of a form's table, (strata x answers) x values: 32 MB of doubles."""
@@ -172,7 +172,7 @@ class FormCounter:
 
         Words x values, the cell and the weight of each word, and the number of cells.
         """
-        from seepage.designs.forms.compiled_forms import make_bitmaps
+        from seepage.designs.compiled_forms import make_bitmaps
 
         cell, count = self._cells(stem)
         rows, bits, columns = self._rows
@@ -190,7 +190,7 @@ class FormCounter:
 
     def _count_compiled(self, order: tuple[int, ...]) -> Floats:
         """Return N from the records sorted by the stem, all attributes but the last."""
-        from seepage.designs.forms.compiled_forms import count_with
+        from seepage.designs.compiled_forms import count_with
 
         *packed, count = self._packed(order[:-1])
         start, size = int(self.starts[order[-1]]), int(self.sizes[order[-1]])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Floats, Integers, largest_log_ratio, round_up
 from seepage._results import Result
-from seepage.designs.shaped.admissible_reports import RatioLimit, answer_limits, realised_ratio
+from seepage.designs.admissible_reports import RatioLimit, answer_limits, realised_ratio
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
 from seepage.mechanisms.exact_draws import Thresholds, log_above

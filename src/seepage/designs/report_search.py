@@ -16,8 +16,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from seepage._numerics import Floats
-from seepage.designs.shaped.admissible_reports import AdmissibleReports
-from seepage.designs.shaped.report_programs import Mixture, best_mixture
+from seepage.designs.admissible_reports import AdmissibleReports
+from seepage.designs.report_programs import Mixture, best_mixture
 from seepage.errors import InputError
 
 MAX_ROUNDS = 150

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import minimize
 
 import seepage as sp
-from seepage.designs.shaped import shaped_population
-from seepage.designs.shaped.admissible_reports import RatioLimit
-from seepage.designs.shaped.shape_form import AnswerCounts, form_table
-from seepage.designs.shaped.shaped_population import (
+from seepage.designs import shaped_population
+from seepage.designs.admissible_reports import RatioLimit
+from seepage.designs.shape_form import AnswerCounts, form_table
+from seepage.designs.shaped_population import (
     CertifiedReports,
     certified_mechanism,
     kept_share,

@@ -8,8 +8,8 @@ import pytest
 
 import seepage as sp
 from seepage.designs.design_options import DesignOptions, make_form_problem
-from seepage.designs.forms.form_totals import ExactForms, FormCounter
-from seepage.designs.forms.population_certifier import PopulationCertifier, PopulationForms
+from seepage.designs.form_totals import ExactForms, FormCounter
+from seepage.designs.population_certifier import PopulationCertifier, PopulationForms
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_interval, mixture_radius
 

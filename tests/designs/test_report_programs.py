@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 from threadpoolctl import threadpool_info
 
 from seepage._numerics import one_blas_thread
-from seepage.designs.shaped.report_programs import LinearPrograms
+from seepage.designs.report_programs import LinearPrograms
 
 SIDES = 1 - 3 * np.eye(5)
 """No unknown is above a third of their sum."""

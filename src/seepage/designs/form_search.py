@@ -22,15 +22,15 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Progress
 from seepage.data.records import Records
+from seepage.designs.a_optimal import FormPool, ShareSolution
 from seepage.designs.form import Form
-from seepage.designs.forms.a_optimal import FormPool, ShareSolution
-from seepage.designs.forms.form_problem import FormProblem, Indices, with_item
-from seepage.designs.forms.form_totals import FormTable
+from seepage.designs.form_problem import FormProblem, Indices, with_item
+from seepage.designs.form_totals import FormTable
 from seepage.errors import InputError
 
 if TYPE_CHECKING:
-    from seepage.designs.shaped.shape_form import AnswerCounts
-    from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
+    from seepage.designs.shape_form import AnswerCounts
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 MIN_STEP_GAIN = 1e-6
 """Minimum relative increase of the gain for a step of the local search; guards against rounding."""

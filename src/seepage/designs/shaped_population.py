@@ -15,14 +15,14 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats
 from seepage.data.records import Records
-from seepage.designs.shaped.admissible_reports import (
+from seepage.designs.admissible_reports import (
     MAX_LIMIT,
     AdmissibleReports,
     RatioLimit,
     mixture_thresholds,
 )
-from seepage.designs.shaped.shape_form import AnswerCounts, form_table, shape_form
-from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
+from seepage.designs.shape_form import AnswerCounts, form_table, shape_form
+from seepage.designs.shaped_mechanism import ShapedMechanism
 from seepage.errors import InputError, Setting
 from seepage.leakage.deviations import kl_inf_interval, mixture_radius
 from seepage.mechanisms.exact_draws import CERTAIN

@@ -9,9 +9,9 @@ from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
 from seepage.data.records import Records
-from seepage.designs.forms.form_search import Timer, time_limit
-from seepage.designs.shaped.admissible_reports import RatioLimit
-from seepage.designs.shaped.shape_form import (
+from seepage.designs.admissible_reports import RatioLimit
+from seepage.designs.form_search import Timer, time_limit
+from seepage.designs.shape_form import (
     MAX_CELLS,
     answer_cells,
     counts_by_cell,
@@ -19,8 +19,8 @@ from seepage.designs.shaped.shape_form import (
     occurring,
     shape_form,
 )
-from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped.shaped_population import (
+from seepage.designs.shaped_mechanism import ShapedMechanism
+from seepage.designs.shaped_population import (
     certified_mechanism,
     select_mechanism,
     split_records,

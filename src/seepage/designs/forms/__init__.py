@@ -1,1 +1,0 @@
-"""Forms within limits: the attributes asked together, their budgets, and the shares of forms."""

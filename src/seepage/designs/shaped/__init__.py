@@ -1,1 +1,0 @@
-"""Shaped reports: mechanisms of least variance within limits on their leakage."""
