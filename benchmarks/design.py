@@ -6,7 +6,8 @@ import numpy as np
 
 import seepage as sp
 from benchmarks import Figure, best_of, seconds
-from seepage.designs.form_problem import FormProblem, Precisions
+from seepage.designs.a_optimal import Precisions
+from seepage.designs.form_problem import FormProblem
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.strategies import OPTIMAL_SMP, SPLIT
 

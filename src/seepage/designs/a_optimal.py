@@ -14,13 +14,19 @@ the restricted master problem of column generation: the best shares over the for
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from seepage._numerics import Floats
+from seepage.data.records import Records
 from seepage.designs.form import Form
-from seepage.designs.form_problem import FormProblem
+from seepage.mechanisms import mechanism, registered
+
+if TYPE_CHECKING:
+    from seepage.designs.form_problem import FormProblem
 
 MIN_REDUCED_GAIN = 2e-4
 """Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final gap."""
@@ -33,6 +39,131 @@ ZERO_SHARE = 1e-12
 
 MAX_REENTRIES = 4
 """Maximum number of times that forms with share 0 re-enter while the master problem is solved."""
+
+
+GRID_SIZE = 1024
+"""Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
+
+
+def grr_terms(k: int, epsilon: float) -> tuple[float, float]:
+    """Return (alpha, beta) with E[a_u^2 given x] = alpha + beta [x = u].
+
+    a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR report y, so
+    alpha = q (1 - q) / (p - q)^2 and beta = (1 - 2 q) / (p - q); infinite at budget 0.
+    """
+    if epsilon <= 0:
+        return math.inf, math.inf
+    growth = math.exp(-epsilon)
+    rest = 1 + (k - 1) * growth
+    q, gap = growth / rest, -math.expm1(-epsilon) / rest
+    return q * (1 - q) / gap / gap, (1 - 2 * q) / gap
+
+
+class Precisions:
+    """Precision 1 / v of each quantity from one report of a form of GRR reports.
+
+    Parameters
+    ----------
+    records
+        The records, for the frequencies.
+    joint
+        Pairs of attributes, by ascending index, whose joint distribution is to be estimated.
+
+    Attributes
+    ----------
+    quantities
+        The attributes of each quantity: single ones, then pairs.
+
+    Notes
+    -----
+    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for two
+    v = (k alpha + beta)(k' alpha' + beta') - sum f^2 over pairs of values, since the two reports
+    are independent given the two answers.  An attribute with one value has v = 0; its precision
+    is set to 0, as there is nothing to estimate.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> domain = sp.Domain([sp.Attribute("a", ("0", "1"))])
+    >>> people = sp.Records(domain, [[0], [1]])
+    >>> noise = sp.GRR(2, 1.0).variance(1, [0.5, 0.5]).sum()
+    >>> float(round(1 / Precisions(people).single(0, 1.0) - noise, 12))
+    0.5
+    """
+
+    def __init__(self, records: Records, joint: Sequence[tuple[int, int]] = ()) -> None:
+        self.sizes = records.domain.sizes
+        number = max(records.records, 1)
+        attributes = range(len(self.sizes))
+        self.frequencies = [records.marginal(j) / number for j in attributes]
+        self.squares = [float((f**2).sum()) for f in self.frequencies]
+        self.joint = tuple(joint)
+        self.quantities = [*((j,) for j in attributes), *self.joint]
+        self._mechanism = lru_cache(None)(mechanism)
+        self._joint_squares = [
+            float(((records.counts([i, j]) / number) ** 2).sum()) for i, j in self.joint
+        ]
+
+    def _second_moment(self, j: int, epsilon: float) -> float:
+        """Return k alpha + beta: the expected sum of squares of one report's estimate."""
+        alpha, beta = grr_terms(self.sizes[j], epsilon)
+        return self.sizes[j] * alpha + beta
+
+    def single(self, j: int, epsilon: float) -> float:
+        """Return the precision of attribute j from one report with this budget."""
+        if epsilon <= 0 or self.sizes[j] == 1:
+            return 0.0
+        return 1 / (self._second_moment(j, epsilon) - self.squares[j])
+
+    def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
+        """Return the precision of attribute j from one report of any mechanism."""
+        made = self._mechanism(name, self.sizes[j], epsilon)
+        noise = float(made.variance(1, self.frequencies[j]).sum())
+        variance = noise + 1 - self.squares[j]
+        return 1 / variance if variance > 0 else 0.0
+
+    def best_mechanism(self, j: int, epsilon: float) -> str:
+        """Return the pure mechanism with the highest precision of attribute j; ties go to GRR."""
+        best, highest = "grr", self.of_mechanism(j, "grr", epsilon) * (1 + 1e-9)
+        for name, family in registered().items():
+            if not family.approximate:
+                precision = self.of_mechanism(j, name, epsilon)
+                within = self._mechanism(name, self.sizes[j], epsilon).epsilon <= epsilon
+                if precision > highest and within:
+                    best, highest = name, precision
+        return best
+
+    def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
+        """Return V[f, :], the precision of every quantity from one report of a form."""
+        row = np.zeros(len(self.quantities))
+        budgets = dict(zip(attributes, epsilons, strict=True))
+        for j, epsilon in budgets.items():
+            row[j] = self.single(j, epsilon)
+        for index, (i, j) in enumerate(self.joint, len(self.sizes)):
+            if min(budgets.get(i, 0.0), budgets.get(j, 0.0)) > 0:
+                square = self._second_moment(i, budgets[i]) * self._second_moment(j, budgets[j])
+                row[index] = 1 / (square - self._joint_squares[index - len(self.sizes)])
+        return row
+
+    def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:
+        """Return a grid of budgets, and the precision of each attribute at each of them.
+
+        Parameters
+        ----------
+        caps
+            The largest budget of each attribute; its precision is constant beyond.
+        """
+        grid = np.linspace(0.0, float(caps.max()), GRID_SIZE)
+        table = np.zeros((len(self.sizes), GRID_SIZE))
+        squares: dict[int, Floats] = {}
+        for j, cap in enumerate(caps.tolist()):
+            size = self.sizes[j]
+            if size > 1 and cap > 0:
+                if size not in squares:
+                    squares[size] = np.array([self._second_moment(j, e) for e in grid.tolist()])
+                table[j] = 1 / (squares[size] - self.squares[j])
+                table[j, grid > cap] = self.single(j, cap)
+        return grid, table
 
 
 class ShareSolution(NamedTuple):
@@ -129,7 +260,7 @@ class FormPool:
         Rounded budgets of every form added so far, to recognise duplicates.
     """
 
-    def __init__(self, problem: FormProblem) -> None:
+    def __init__(self, problem: "FormProblem") -> None:
         self.problem = problem
         self.forms: list[Form] = []
         self.rows = np.zeros((0, len(problem.precisions.quantities)))

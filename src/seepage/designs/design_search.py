@@ -14,9 +14,9 @@ from seepage.data.inputs import as_records
 from seepage.data.records import Records
 from seepage.designs.a_optimal import FormPool, ShareSolution, best_shares, evaluate
 from seepage.designs.design import Design
-from seepage.designs.design_options import DesignOptions, make_form_problem
+from seepage.designs.design_options import DesignOptions
 from seepage.designs.form import Form, with_shares
-from seepage.designs.form_problem import Indices
+from seepage.designs.form_problem import Indices, make_form_problem
 from seepage.designs.form_search import Certifier, FormSearch, Timer, generate_forms
 from seepage.designs.form_shaper import shape_forms
 from seepage.designs.population_certifier import PopulationCertifier

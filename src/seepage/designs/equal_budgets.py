@@ -14,6 +14,7 @@ from seepage.data.domain import Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.designs.design_options import positive_limit
 from seepage.errors import InputError, Setting
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import PUBLIC
@@ -193,16 +194,6 @@ def attribute_masks(
         if role != "public" and len(both):
             raise InputError(f"{domain.names[both[0]]!r} cannot be both public and {role}")
     return masks
-
-
-def positive_limit(value: Any, what: str = "limit") -> float:
-    """Return a limit in nats, checked to be above 0."""
-    limit = _checks.epsilon(value, what)
-    if limit == 0:
-        raise InputError(
-            f"{what} must be above 0: a total of 0 means that nothing is collected", parameter=what
-        )
-    return limit
 
 
 def largest_within(

@@ -3,19 +3,21 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Booleans, Floats, summed_up
-from seepage.data.domain import Domain
+from seepage.data.domain import Domain, for_each
 from seepage.data.records import Records
-from seepage.designs.equal_budgets import largest_within
+from seepage.designs.a_optimal import Precisions
+from seepage.designs.design_options import DesignOptions, design_limit
+from seepage.designs.equal_budgets import attribute_masks, largest_within
 from seepage.designs.form import Form
-from seepage.designs.form_totals import ExactForms, FormTable
+from seepage.designs.form_totals import ExactForms, FormCounter, FormTable
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
-from seepage.mechanisms import mechanism, registered
+from seepage.errors import InputError, Setting
 
 if TYPE_CHECKING:
     from seepage.designs.shaped_mechanism import ShapedMechanism
@@ -31,130 +33,6 @@ TOLERANCE = 1e-7
 
 MAX_FORM = 8
 """Maximum number of attributes of a form, unless the caller gives another."""
-
-GRID_SIZE = 1024
-"""Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
-
-
-def grr_terms(k: int, epsilon: float) -> tuple[float, float]:
-    """Return (alpha, beta) with E[a_u^2 given x] = alpha + beta [x = u].
-
-    a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR report y, so
-    alpha = q (1 - q) / (p - q)^2 and beta = (1 - 2 q) / (p - q); infinite at budget 0.
-    """
-    if epsilon <= 0:
-        return math.inf, math.inf
-    growth = math.exp(-epsilon)
-    rest = 1 + (k - 1) * growth
-    q, gap = growth / rest, -math.expm1(-epsilon) / rest
-    return q * (1 - q) / gap / gap, (1 - 2 * q) / gap
-
-
-class Precisions:
-    """Precision 1 / v of each quantity from one report of a form of GRR reports.
-
-    Parameters
-    ----------
-    records
-        The records, for the frequencies.
-    joint
-        Pairs of attributes, by ascending index, whose joint distribution is to be estimated.
-
-    Attributes
-    ----------
-    quantities
-        The attributes of each quantity: single ones, then pairs.
-
-    Notes
-    -----
-    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for two
-    v = (k alpha + beta)(k' alpha' + beta') - sum f^2 over pairs of values, since the two reports
-    are independent given the two answers.  An attribute with one value has v = 0; its precision
-    is set to 0, as there is nothing to estimate.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute("a", ("0", "1"))])
-    >>> people = sp.Records(domain, [[0], [1]])
-    >>> noise = sp.GRR(2, 1.0).variance(1, [0.5, 0.5]).sum()
-    >>> float(round(1 / Precisions(people).single(0, 1.0) - noise, 12))
-    0.5
-    """
-
-    def __init__(self, records: Records, joint: Sequence[tuple[int, int]] = ()) -> None:
-        self.sizes = records.domain.sizes
-        number = max(records.records, 1)
-        attributes = range(len(self.sizes))
-        self.frequencies = [records.marginal(j) / number for j in attributes]
-        self.squares = [float((f**2).sum()) for f in self.frequencies]
-        self.joint = tuple(joint)
-        self.quantities = [*((j,) for j in attributes), *self.joint]
-        self._mechanism = lru_cache(None)(mechanism)
-        self._joint_squares = [
-            float(((records.counts([i, j]) / number) ** 2).sum()) for i, j in self.joint
-        ]
-
-    def _second_moment(self, j: int, epsilon: float) -> float:
-        """Return k alpha + beta: the expected sum of squares of one report's estimate."""
-        alpha, beta = grr_terms(self.sizes[j], epsilon)
-        return self.sizes[j] * alpha + beta
-
-    def single(self, j: int, epsilon: float) -> float:
-        """Return the precision of attribute j from one report with this budget."""
-        if epsilon <= 0 or self.sizes[j] == 1:
-            return 0.0
-        return 1 / (self._second_moment(j, epsilon) - self.squares[j])
-
-    def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
-        """Return the precision of attribute j from one report of any mechanism."""
-        made = self._mechanism(name, self.sizes[j], epsilon)
-        noise = float(made.variance(1, self.frequencies[j]).sum())
-        variance = noise + 1 - self.squares[j]
-        return 1 / variance if variance > 0 else 0.0
-
-    def best_mechanism(self, j: int, epsilon: float) -> str:
-        """Return the pure mechanism with the highest precision of attribute j; ties go to GRR."""
-        best, highest = "grr", self.of_mechanism(j, "grr", epsilon) * (1 + 1e-9)
-        for name, family in registered().items():
-            if not family.approximate:
-                precision = self.of_mechanism(j, name, epsilon)
-                within = self._mechanism(name, self.sizes[j], epsilon).epsilon <= epsilon
-                if precision > highest and within:
-                    best, highest = name, precision
-        return best
-
-    def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
-        """Return V[f, :], the precision of every quantity from one report of a form."""
-        row = np.zeros(len(self.quantities))
-        budgets = dict(zip(attributes, epsilons, strict=True))
-        for j, epsilon in budgets.items():
-            row[j] = self.single(j, epsilon)
-        for index, (i, j) in enumerate(self.joint, len(self.sizes)):
-            if min(budgets.get(i, 0.0), budgets.get(j, 0.0)) > 0:
-                square = self._second_moment(i, budgets[i]) * self._second_moment(j, budgets[j])
-                row[index] = 1 / (square - self._joint_squares[index - len(self.sizes)])
-        return row
-
-    def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:
-        """Return a grid of budgets, and the precision of each attribute at each of them.
-
-        Parameters
-        ----------
-        caps
-            The largest budget of each attribute; its precision is constant beyond.
-        """
-        grid = np.linspace(0.0, float(caps.max()), GRID_SIZE)
-        table = np.zeros((len(self.sizes), GRID_SIZE))
-        squares: dict[int, Floats] = {}
-        for j, cap in enumerate(caps.tolist()):
-            size = self.sizes[j]
-            if size > 1 and cap > 0:
-                if size not in squares:
-                    squares[size] = np.array([self._second_moment(j, e) for e in grid.tolist()])
-                table[j] = 1 / (squares[size] - self.squares[j])
-                table[j, grid > cap] = self.single(j, cap)
-        return grid, table
 
 
 @dataclass(eq=False)
@@ -255,13 +133,10 @@ class FormProblem:
 
     def is_allowed(self, form: Sequence[int]) -> bool:
         """Return whether a form is small enough and has no two attributes that clash."""
-        indices = list(form)
-        if len(indices) > self.largest or not self.scorer.fits(indices):
+        if len(form) > self.largest or not self.scorer.fits(form) or self.has_clash(form):
             return False
-        cells = math.prod(self.domain.sizes[j] for j in indices)
-        if cells > self.max_cells and len(indices) > 1:
-            return False
-        return not self.has_clash(indices)
+        cells = math.prod(self.domain.sizes[j] for j in form)
+        return len(form) == 1 or cells <= self.max_cells
 
     def capped_budgets(self, attributes: Sequence[int], budget: float) -> Floats:
         """Return equal budgets, each lowered to the cap of its attribute."""
@@ -343,6 +218,183 @@ class FormProblem:
         return float(self.row(form) @ prices)
 
 
-def with_item(form: Iterable[int], item: Iterable[int]) -> Indices:
-    """Return the union of a form and an item, ascending."""
-    return tuple(sorted({*form, *item}))
+# Constraints on given records --------------------------------------------------------------------
+
+
+def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
+    """Return the constraints of a design, checked against the records."""
+    domain = records.domain
+    if not records.records:
+        raise InputError("a design needs at least one record, and these have none")
+    is_public, is_left_out, is_known = attribute_masks(
+        domain, options.public, options.left_out, options.known
+    )
+    collected = ~(is_public | is_left_out) & (np.array(domain.sizes) > 1)
+    if not collected.any():
+        raise InputError(
+            "at least one attribute must be asked, all are public, left out or constant"
+        )
+    limits = _limits(domain, options.limit, is_public | is_known)
+    pairs = [_pair(domain, pair, "joint") for pair in _checks.items(options.joint, "joint")]
+    never_together = _never_together(domain, options.never)
+    items = _items(domain, collected, _groups(domain, options.together))
+    max_attributes = options.largest or max(MAX_FORM, *map(len, items))
+    _check_items(domain, items, never_together, max_attributes)
+    _check_joint(domain, pairs, collected, never_together)
+    strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
+    scorer = ExactForms(FormCounter(records, *strata))
+    if options.scope == "table":  # for the population the certifier checks it
+        _check_public(domain, scorer, limits)
+    problem = FormProblem(
+        domain,
+        scorer,
+        Precisions(records, pairs),
+        limits,
+        collected,
+        _weights(domain, options.weights, collected, len(pairs)),
+        np.array([_checks.epsilon(v, "least") for v in for_each(domain, options.least, "least")]),
+        items,
+        never_together,
+        math.inf if options.record_limit is None else options.record_limit,
+        max_attributes,
+        options.scope == "population",
+    )
+    _check_least(problem)
+    return problem
+
+
+def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
+    given = for_each(domain, limit, "limit")
+    limits = np.array([math.inf if value is None else design_limit(value) for value in given])
+    limits[unprotected] = np.inf
+    if not np.isfinite(limits).any():
+        raise InputError(
+            "limit must be given for at least one attribute, none is protected", parameter="limit"
+        )
+    return limits
+
+
+def _weights(domain: Domain, weights: Any, collected: Booleans, joint: int) -> Floats:
+    """Return the weight of every quantity: attributes, 0 if not asked, then 1 per joint pair."""
+    values = np.array([_checks.weight(w, "weights") for w in for_each(domain, weights, "weights")])
+    values = np.where(collected, values, 0.0)
+    if not values.any():
+        raise InputError(
+            "weights must be above 0 for at least one attribute that is asked", parameter="weights"
+        )
+    return np.concatenate([values, np.ones(joint)])
+
+
+def _indices(domain: Domain, names: Any, what: str) -> list[int]:
+    indices = [domain.index(name) for name in _checks.items(names, f"each of {what}")]
+    if len(set(indices)) < max(2, len(indices)):
+        raise InputError(
+            f"each of {what} must name different attributes, at least two", parameter=what
+        )
+    return sorted(indices)
+
+
+def _pair(domain: Domain, names: Any, what: str) -> tuple[int, int]:
+    first, second, *more = _indices(domain, names, what)
+    if more:
+        raise InputError(
+            f"each of {what} must name two attributes, got {2 + len(more)}", parameter=what
+        )
+    return first, second
+
+
+def _groups(domain: Domain, together: Any) -> list[set[int]]:
+    """Return groups of attributes asked together; groups with a common attribute are merged."""
+    groups = list[set[int]]()
+    for names in _checks.items(together, "together"):
+        named = set(_indices(domain, names, "together"))
+        touching = [group for group in groups if group & named]
+        groups = [*(group for group in groups if not group & named), named.union(*touching)]
+    return groups
+
+
+def _never_together(domain: Domain, never: Any) -> Booleans:
+    """Return the symmetric mask of the pairs of `never`."""
+    mask = np.zeros((len(domain), len(domain)), dtype=np.bool_)
+    for names in _checks.items(never, "never"):
+        i, j = _pair(domain, names, "never")
+        mask[i, j] = mask[j, i] = True
+    return mask
+
+
+def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple[Indices, ...]:
+    """Return the groups, and every other attribute asked as a group of one."""
+    for group in groups:
+        not_asked = [domain.names[j] for j in sorted(group) if not collected[j]]
+        if not_asked:
+            raise InputError(
+                f"{not_asked[0]!r} is to be asked together with others, but is not asked"
+            )
+    grouped = set().union(*groups)
+    single = [(j,) for j in np.flatnonzero(collected).tolist() if j not in grouped]
+    return tuple(sorted([*single, *(tuple(sorted(group)) for group in groups)]))
+
+
+def _check_items(
+    domain: Domain, items: tuple[Indices, ...], never_together: Booleans, largest: int
+) -> None:
+    for item in items:
+        clash = np.argwhere(never_together[np.ix_(item, item)])
+        if len(clash):
+            first, second = (domain.names[item[index]] for index in clash[0].tolist())
+            raise InputError(f"{first!r} and {second!r} are both together and never together")
+        if len(item) > largest:
+            raise InputError(
+                f"{len(item)} attributes are to be asked together, the largest form has {largest}"
+            )
+
+
+def _check_joint(
+    domain: Domain, pairs: list[tuple[int, int]], collected: Booleans, never_together: Booleans
+) -> None:
+    for i, j in pairs:
+        if never_together[i, j]:
+            raise InputError(
+                f"joint has {domain.names[i]!r} and {domain.names[j]!r}, which ",
+                Setting("never"),
+                " forbids to ask together",
+                parameter="joint",
+            )
+        not_asked = [domain.names[k] for k in (i, j) if not collected[k]]
+        if not_asked:
+            raise InputError(
+                f"joint must name attributes that are asked, {not_asked[0]!r} is not",
+                parameter="joint",
+            )
+
+
+def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
+    """Raise if the public attributes alone leak more than a limit allows."""
+    if not scorer.counter.public:
+        return
+    leakages = scorer.totals(scorer.counter.table(()), np.zeros(0))
+    exceeded = np.flatnonzero(leakages > limits)
+    if len(exceeded):
+        k = int(exceeded[0])
+        raise InputError(
+            f"the limit of {domain.names[k]!r} must be at least the leakage of the public "
+            f"attributes alone, {leakages[k]:.4g}, got {limits[k]:g}; raise it, leave it "
+            "unprotected, or declare the public attributes as known"
+        )
+
+
+def _check_least(problem: FormProblem) -> None:
+    """Raise if the largest budget of an attribute is 0 or below its minimum useful one."""
+    for j in np.flatnonzero(problem.collected).tolist():
+        if problem.caps[j] == 0:
+            raise InputError(
+                f"{problem.domain.names[j]!r} can have no budget: the public attributes alone "
+                "use up a limit; raise the limit or leave it out"
+            )
+        if problem.caps[j] < problem.least[j]:
+            raise InputError(
+                f"{problem.domain.names[j]!r} can have a budget of {problem.caps[j]:.4g} at most, "
+                f"below its least useful one, {problem.least[j]:g}; raise the limit, lower ",
+                Setting("least"),
+                ", or leave it out",
+            )

@@ -13,20 +13,18 @@ that they would need.
 
 import math
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.designs.a_optimal import FormPool, ShareSolution
 from seepage.designs.form import Form
-from seepage.designs.form_problem import FormProblem, Indices, with_item
+from seepage.designs.form_problem import FormProblem, Indices
 from seepage.designs.form_totals import FormTable
-from seepage.errors import InputError
 
 if TYPE_CHECKING:
     from seepage.designs.shape_form import AnswerCounts
@@ -84,16 +82,6 @@ class Timer:
             progress(int(min(self.elapsed, self.seconds)), total)
 
 
-def time_limit(seconds: Any) -> float:
-    """Return a time limit in seconds, checked to be above 0."""
-    limit = _checks.real(seconds, "seconds")
-    if not limit > 0:
-        raise InputError(
-            f"seconds must be above 0, got {_checks.shown(seconds)}", parameter="seconds"
-        )
-    return limit
-
-
 class Certifier(Protocol):
     """Bounds what reports leak, from the counts of answers and the likelihoods of reports.
 
@@ -146,6 +134,11 @@ class Certifier(Protocol):
     def notes(self, forms: list[Form]) -> Iterator[str]:
         """Yield notes: for whom the limits hold."""
         ...
+
+
+def with_item(form: Iterable[int], item: Iterable[int]) -> Indices:
+    """Return the union of a form and an item, ascending."""
+    return tuple(sorted({*form, *item}))
 
 
 class FormSearch:

@@ -21,9 +21,9 @@ import numpy as np
 
 from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
-from seepage.designs.a_optimal import MIN_REDUCED_GAIN, FormPool, ShareSolution
+from seepage.designs.a_optimal import MIN_REDUCED_GAIN, FormPool, Precisions, ShareSolution
 from seepage.designs.form import Form
-from seepage.designs.form_problem import MAX_BUDGET, Precisions
+from seepage.designs.form_problem import MAX_BUDGET
 from seepage.designs.form_search import Certifier, FormSearch, Timer
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.population_certifier import PopulationCertifier, halved

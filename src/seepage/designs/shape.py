@@ -10,7 +10,8 @@ from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
 from seepage.data.records import Records
 from seepage.designs.admissible_reports import RatioLimit
-from seepage.designs.form_search import Timer, time_limit
+from seepage.designs.design_options import time_limit
+from seepage.designs.form_search import Timer
 from seepage.designs.shape_form import (
     MAX_CELLS,
     answer_cells,
