@@ -17,13 +17,12 @@ from seepage.designs.admissible_reports import AdmissibleReports, RatioLimit
 from seepage.designs.report_programs import best_mixture
 from seepage.designs.report_search import search_reports
 from seepage.designs.shape_form import (
-    AnswerCounts,
     form_table,
     product_budgets,
     product_reports,
     shape_form,
 )
-from seepage.designs.shaped_mechanism import table_rows
+from seepage.designs.shaped_mechanism import AnswerCounts, table_rows
 from seepage.mechanisms.exact_draws import exp_below
 
 ADULT = sp.load_pairs("adult")

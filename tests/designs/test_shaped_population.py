@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 import seepage as sp
 from seepage.designs import shaped_population
 from seepage.designs.admissible_reports import RatioLimit
-from seepage.designs.shape_form import AnswerCounts, form_table
+from seepage.designs.shape_form import form_table
+from seepage.designs.shaped_mechanism import AnswerCounts
 from seepage.designs.shaped_population import (
     CertifiedReports,
     certified_mechanism,

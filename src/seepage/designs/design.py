@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
 from seepage.designs.form import Form
-from seepage.designs.strategies import OPTIMAL_SMP, Strategies, error_of
+from seepage.designs.strategies import OPTIMAL_SMP, Strategies
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,15 +115,8 @@ class Design(Result):
     @property
     def of_smp(self) -> float | None:
         """The error relative to that of SMP with the best shares; None if SMP is not compared."""
-        smp_error = error_of(OPTIMAL_SMP, self.comparison)
-        return None if smp_error is None else self.error / smp_error
-
-    def questions(self) -> Iterator[tuple[int, Form, str, str, float]]:
-        """Yield every question: number of the form from 1, form, attribute, mechanism, budget."""
-        for number, form in enumerate(self.forms, 1):
-            budgets = form.epsilons.tolist()
-            for question in zip(form.attributes, form.mechanisms, budgets, strict=True):
-                yield number, form, *question
+        smp = [strategy.error for strategy in self.comparison if strategy.name == OPTIMAL_SMP]
+        return self.error / smp[0] if smp else None
 
     def remarks(self) -> Iterator[str]:
         """Yield remarks on leakage beyond the totals: the record, and adversaries who know more."""
@@ -159,47 +152,31 @@ class Design(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
         asdict = msgspec.structs.asdict
-        strategies = [{**asdict(one), "error": one.error} for one in self.comparison]
-        return dict(
-            json_ready(
-                {
-                    "attributes": list(self.domain.names),
-                    "limits": self.limits,
-                    "totals": self.totals,
-                    "public": self.public,
-                    "known": self.known,
-                    "forms": [_form_fields(form) for form in self.forms],
-                    "errors": self.errors,
-                    "joint": [[*pair, error] for pair, error in self.joint.items()],
-                    "error": self.error,
-                    "gap": self.gap,
-                    "considered": self.considered,
-                    "comparison": strategies,
-                    "people": self.people,
-                    "scope": self.scope,
-                    "confidence": self.confidence,
-                    "ended": self.ended,
-                    "seed": self.seed,
-                    "notes": self.notes,
-                }
-            )
-        )
+        stored = {one.name: getattr(self, one.name) for one in fields(self)}
+        derived = {
+            "attributes": self.domain.names,
+            "totals": self.totals,
+            "forms": [_form_fields(form) for form in self.forms],
+            "joint": [[*pair, error] for pair, error in self.joint.items()],
+            "error": self.error,
+            "comparison": [{**asdict(one), "error": one.error} for one in self.comparison],
+            "people": self.people,
+        }
+        del stored["pairs"], stored["weights"]
+        return dict(json_ready({**stored, **derived}))
 
     def _columns(self) -> dict[str, Sequence[Any]]:
-        rows = list(self.questions())
-        index = {name: k for k, name in enumerate(self.domain.names)}
-        limits = [limit if math.isfinite(limit) else None for limit in self.limits.tolist()]
-        return {
-            "form": [number for number, *_ in rows],
-            "share": [form.share for _, form, *_ in rows],
-            "attribute": [name for _, _, name, _, _ in rows],
-            "mechanism": [mechanism for _, _, _, mechanism, _ in rows],
-            "epsilon": [epsilon for *_, epsilon in rows],
-            "total": [float(form.totals[index[name]]) for _, form, name, _, _ in rows],
-            "limit": [limits[index[name]] for _, _, name, _, _ in rows],
-            "record": [form.record for _, form, *_ in rows],
-            "guarantee": [form.guarantee for _, form, *_ in rows],
-        }
+        rows = list[dict[str, Any]]()
+        for number, form in enumerate(self.forms, 1):
+            budgets = form.epsilons.tolist()
+            for name, how, epsilon in zip(form.attributes, form.mechanisms, budgets, strict=True):
+                k = self.domain.index(name)
+                question = {"attribute": name, "mechanism": how, "epsilon": epsilon}
+                limit = float(self.limits[k]) if math.isfinite(self.limits[k]) else None
+                total = {"total": float(form.totals[k]), "limit": limit}
+                whole = {"record": form.record, "guarantee": form.guarantee}
+                rows.append({"form": number, "share": form.share, **question, **total, **whole})
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
     def _headline(self) -> str:
         against = "" if self.of_smp is None else f", {self.of_smp:.3g} of the best SMP"

@@ -24,11 +24,9 @@ from seepage.data.records import Records
 from seepage.designs.a_optimal import FormPool, ShareSolution
 from seepage.designs.form import Form
 from seepage.designs.form_problem import FormProblem, Indices
-from seepage.designs.form_totals import FormTable
 
 if TYPE_CHECKING:
-    from seepage.designs.shape_form import AnswerCounts
-    from seepage.designs.shaped_mechanism import ShapedMechanism
+    from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
 
 MIN_STEP_GAIN = 1e-6
 """Minimum relative increase of the gain for a step of the local search; guards against rounding."""
@@ -106,10 +104,6 @@ class Certifier(Protocol):
     confidence: float | None = None
     mergeable: Records | None = None
     max_pairs: int
-
-    def totals(self, counts: FormTable, epsilons: Floats) -> Floats:
-        """Return the certified totals of GRR reports with these budgets."""
-        ...
 
     def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
         """Return the certified totals of a shaped report."""

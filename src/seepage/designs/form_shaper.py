@@ -28,8 +28,8 @@ from seepage.designs.form_search import Certifier, FormSearch, Timer
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.population_certifier import PopulationCertifier, halved
 from seepage.designs.report_channels import MatrixChannel
-from seepage.designs.shape_form import MAX_CELLS, AnswerCounts, form_table, shape_form
-from seepage.designs.shaped_mechanism import ShapedMechanism
+from seepage.designs.shape_form import MAX_CELLS, form_table, shape_form
+from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
 from seepage.designs.shaped_population import (
     SPLIT_FACTOR,
     certified_mechanism,

@@ -111,18 +111,10 @@ class FormCounter:
             )
         group_of = np.zeros(self.stratum_count, dtype=np.int64)
         group_of[self.strata] = groups
-        self.people = self._people(groups)[group_of]
+        self.people = self._histogram(groups, int(groups.max(initial=0)) + 1)[group_of]
         """Number of people with the known values of each stratum and each value."""
         self.occurs: Booleans = self.people > 0
         self._packed = lru_cache(MAX_PACKED_STEMS)(self._pack)
-
-    def _people(self, groups: Integers) -> Floats:
-        """Return the number of people by group of known values and by value."""
-        count = int(groups.max(initial=0)) + 1
-        cells = groups[:, None] * self.width + self.codes
-        weights = np.repeat(self.records.weights, self.codes.shape[1])
-        counts = np.bincount(cells.ravel(), weights, minlength=count * self.width)
-        return counts.reshape(count, self.width).astype(np.float64)
 
     def cells(self, attributes: Sequence[int]) -> int:
         """Return the number of entries of a form's table."""
@@ -133,7 +125,7 @@ class FormCounter:
         """Return the table of a form; its stem, all attributes but the last, is cached."""
         order = tuple(attributes)
         compiled = order and self.codes.size >= COMPILED_FROM
-        counts = self._count_compiled(order) if compiled else self._count(order)
+        counts = self._count_compiled(order) if compiled else self._histogram(*self._cells(order))
         counts = counts.reshape(self.stratum_count, -1, self.width)
         scale = np.divide(1, self.people, out=np.zeros_like(self.people), where=self.occurs)
         return FormTable(order, self.sizes[list(order)], counts, counts * scale[:, None, :])
@@ -146,9 +138,8 @@ class FormCounter:
             cell, count = cell * size + self.records.codes[:, j], count * size
         return cell, count
 
-    def _count(self, order: tuple[int, ...]) -> Floats:
-        """Return N, (strata x answers) x values, by one histogram per attribute."""
-        cell, rows = self._cells(order)
+    def _histogram(self, cell: Integers, rows: int) -> Floats:
+        """Return the number of people by cell and value, by one histogram per attribute."""
         counts = np.zeros((rows, self.width))
         for k, start in enumerate(self.starts):
             size = int(self.sizes[k])

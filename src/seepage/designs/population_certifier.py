@@ -27,8 +27,7 @@ from seepage.errors import InputError
 from seepage.totals.population_totals import form_level, form_total_limits
 
 if TYPE_CHECKING:
-    from seepage.designs.shape_form import AnswerCounts
-    from seepage.designs.shaped_mechanism import ShapedMechanism
+    from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
 
 TOLERANCE = 5e-4
 """Relative accuracy of certified budgets; they are rounded down."""
@@ -278,10 +277,6 @@ class PopulationCertifier(Certifier):
             return None
         return self._single_question(j, "exact")
 
-    def totals(self, counts: FormTable, epsilons: Floats) -> Floats:
-        """Return upper confidence limits of the totals of GRR reports with equal budgets."""
-        return self.population.totals(counts, epsilons)
-
     def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
         """Return upper confidence limits of the totals of a shaped report that has them.
 
@@ -313,7 +308,7 @@ class PopulationCertifier(Certifier):
         def excess(budget: float) -> float:
             budgets = problem.capped_budgets(indices, budget)
             if budget > 0:
-                return problem.excess(self.totals(table, budgets), budgets)
+                return problem.excess(self.population.totals(table, budgets), budgets)
             public = self.population.public
             leakages = np.zeros(len(problem.domain))
             if public:
@@ -325,7 +320,7 @@ class PopulationCertifier(Certifier):
         while (budget := largest_within(excess, upper, tolerance)) >= upper and upper < cap:
             upper = min(upper * (1 + 2 * spread), cap)
         budgets = problem.capped_budgets(indices, budget)
-        limits = self.totals(table, budgets)
+        limits = self.population.totals(table, budgets)
         self.screen.learn(table, budgets, limits)
         return problem.form(indices, budgets, limits, form.mechanisms, form.guarantee)
 
@@ -358,7 +353,7 @@ class PopulationCertifier(Certifier):
         largest = np.inf if self.population.public else form.record
         if largest > self.problem.min_limit:
             table = self.population.counter.table(self.problem.indices(form))
-            computed = self.totals(table, form.epsilons)
+            computed = self.population.totals(table, form.epsilons)
             if self.problem.excess(computed, form.epsilons) > 0:
                 raise AssertionError("a total of a designed form exceeds its limit")
         totals = np.minimum(self.problem.limits, largest)

@@ -17,10 +17,9 @@ from seepage.designs.shape_form import (
     answer_cells,
     counts_by_cell,
     form_table,
-    occurring,
     shape_form,
 )
-from seepage.designs.shaped_mechanism import ShapedMechanism
+from seepage.designs.shaped_mechanism import ShapedMechanism, occurring
 from seepage.designs.shaped_population import (
     certified_mechanism,
     select_mechanism,

@@ -3,12 +3,11 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import helmert
 
-from seepage._numerics import Booleans, Floats, Integers, one_blas_thread
+from seepage._numerics import Floats, Integers, one_blas_thread
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.admissible_reports import (
@@ -21,7 +20,7 @@ from seepage.designs.admissible_reports import (
     mixture_thresholds,
 )
 from seepage.designs.report_search import STARTS, search_reports
-from seepage.designs.shaped_mechanism import ShapedMechanism, table_rows
+from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism, table_rows
 from seepage.errors import InputError
 
 MAX_CELLS = 48
@@ -32,35 +31,6 @@ BISECTION_STEPS = 60
 
 START_SCALE = 0.999
 """Factor on the product's budgets for its reports to start the search strictly inside the cone."""
-
-
-class AnswerCounts(NamedTuple):
-    """The counts of a form's answers, by cell.
-
-    A cell is a combination of answers, in row-major order: the last attribute is the fastest.
-    """
-
-    sources: tuple[str, ...]
-    sizes: tuple[int, ...]
-    counts: Integers
-    """The number of records in each cell."""
-    targets: Mapping[str, Integers]
-    """Numbers of records of each protected attribute, asked or not: one row per value, one column
-    per cell."""
-    names: tuple[str, ...] = ()
-    """Names of the cells, for display."""
-
-    def ratio_limit(self, name: str, limit: float) -> RatioLimit:
-        """Return the limit of a protected attribute, over the values that occur."""
-        return RatioLimit(name, occurring(self.targets[name]), limit)
-
-    def possible(self, name: str) -> Booleans:
-        """Return whether each value of a protected attribute may occur in each cell."""
-        values = np.arange(len(self.targets[name]))[:, None]
-        if name not in self.sources:
-            return np.ones(self.targets[name].shape, dtype=bool)
-        answers = np.unravel_index(np.arange(len(self.counts)), self.sizes)
-        return np.asarray(answers[self.sources.index(name)] == values)
 
 
 def form_table(
@@ -177,12 +147,9 @@ def shape_form(
     bound = mixture.lower_bound - offset
     return ShapedMechanism(
         mixture_thresholds(mixture.reports, mixture.shares, all_limits),
-        sources=table.sources,
-        sizes=table.sizes,
-        counts=table.counts,
-        limits=all_limits,
-        wanted=tables,
-        cell_names=table.names,
+        table,
+        all_limits,
+        tables,
         lower_bound=bound if bound > 0 else None,
         proven=mixture.proven,
     )
@@ -195,11 +162,6 @@ def _record_limit(
     if len(epsilons) > 1:
         return sum(budgets) if given is None else float(given)
     return epsilons[0] if given is None else min(float(given), epsilons[0])
-
-
-def occurring(counts: Integers) -> Integers:
-    """Return the rows with a positive sum: values that occur."""
-    return np.asarray(counts[counts.sum(axis=1) > 0])
 
 
 # The product of randomised responses -------------------------------------------------------------

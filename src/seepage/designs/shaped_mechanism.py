@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers, largest_log_ratio, round_up
+from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio, round_up
 from seepage._results import Result
 from seepage.designs.admissible_reports import RatioLimit, answer_limits, realised_ratio
 from seepage.errors import InputError
@@ -27,6 +27,40 @@ CUTOFFS = (1e-13, 1e-10, 1e-8)
 
 MAX_CHARTED = 60
 """Maximum number of reports in a chart."""
+
+
+class AnswerCounts(NamedTuple):
+    """The counts of a form's answers, by cell.
+
+    A cell is a combination of answers, in row-major order: the last attribute is the fastest.
+    """
+
+    sources: tuple[str, ...]
+    sizes: tuple[int, ...]
+    counts: Integers
+    """The number of records in each cell."""
+    targets: Mapping[str, Integers]
+    """Numbers of records of each protected attribute, asked or not: one row per value, one column
+    per cell."""
+    names: tuple[str, ...] = ()
+    """Names of the cells, for display."""
+
+    def ratio_limit(self, name: str, limit: float) -> RatioLimit:
+        """Return the limit of a protected attribute, over the values that occur."""
+        return RatioLimit(name, occurring(self.targets[name]), limit)
+
+    def possible(self, name: str) -> Booleans:
+        """Return whether each value of a protected attribute may occur in each cell."""
+        values = np.arange(len(self.targets[name]))[:, None]
+        if name not in self.sources:
+            return np.ones(self.targets[name].shape, dtype=bool)
+        answers = np.unravel_index(np.arange(len(self.counts)), self.sizes)
+        return np.asarray(answers[self.sources.index(name)] == values)
+
+
+def occurring(counts: Integers) -> Integers:
+    """Return the rows with a positive sum: values that occur."""
+    return np.asarray(counts[counts.sum(axis=1) > 0])
 
 
 class WorstXor(NamedTuple):
@@ -48,16 +82,13 @@ class ShapedMechanism(MatrixMechanism, Result):
     ----------
     thresholds
         Integers out of 2^64, one row per cell.
-    sources, sizes
-        The attributes asked and their alphabet sizes.
-    counts
-        Number of records in each cell; the nominal frequencies are their shares.
+    table
+        The attributes asked, their alphabet sizes, and the number of records in each cell; the
+        nominal frequencies are their shares.
     limits
         The limits of the leakage; the realised leakage is computed in exact arithmetic.
     wanted
         The weights of the tables to estimate, by the indices of their answers.
-    cell_names
-        Names of the cells, for display.
     lower_bound, proven
         Lower bound of n times the total variance of any admissible mechanism, None if unknown; and
         whether it is proven, or relative to the reports found by linear programs.
@@ -69,23 +100,19 @@ class ShapedMechanism(MatrixMechanism, Result):
     def __init__(
         self,
         thresholds: Thresholds,
-        *,
-        sources: Sequence[str],
-        sizes: Sequence[int],
-        counts: Integers,
+        table: AnswerCounts,
         limits: Sequence[RatioLimit],
         wanted: Mapping[tuple[int, ...], float],
-        cell_names: Sequence[str] = (),
+        *,
         lower_bound: float | None = None,
         proven: bool = False,
         certified: Mapping[str, float] | None = None,
         confidence: float | None = None,
     ) -> None:
         self._set_thresholds(thresholds, "shaped")
-        self.sources, self.sizes = tuple(sources), tuple(sizes)
-        self.counts = counts
+        self.sources, self.sizes, self.counts = table.sources, table.sizes, table.counts
         self.limits, self.wanted = tuple(limits), dict(wanted)
-        self.cell_names = tuple(cell_names) or tuple(map(str, range(self.k)))
+        self.cell_names = table.names or tuple(map(str, range(self.k)))
         self._certified = dict(certified or {})
         self.confidence = confidence
         self.lower_bound, self.proven = lower_bound, proven

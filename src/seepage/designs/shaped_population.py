@@ -21,8 +21,8 @@ from seepage.designs.admissible_reports import (
     RatioLimit,
     mixture_thresholds,
 )
-from seepage.designs.shape_form import AnswerCounts, form_table, shape_form
-from seepage.designs.shaped_mechanism import ShapedMechanism
+from seepage.designs.shape_form import form_table, shape_form
+from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
 from seepage.errors import InputError, Setting
 from seepage.leakage.deviations import kl_inf_interval, mixture_radius
 from seepage.mechanisms.exact_draws import CERTAIN
@@ -373,12 +373,9 @@ def certified_mechanism(
     target_limits = [RatioLimit(name, table.targets[name], limit) for name, limit in limits.items()]
     return ShapedMechanism(
         thresholds,
-        sources=mechanism.sources,
-        sizes=mechanism.sizes,
-        counts=form_table(records, mechanism.sources, ()).counts,
-        limits=[*target_limits, *data_free],
-        wanted=mechanism.wanted,
-        cell_names=mechanism.cell_names,
+        form_table(records, mechanism.sources, ()),
+        [*target_limits, *data_free],
+        mechanism.wanted,
         certified=leakages,
         confidence=confidence,
     )

@@ -96,11 +96,6 @@ class Strategies(Result, tuple[Strategy, ...]):
         }
 
 
-def error_of(name: str, strategies: Sequence[Strategy]) -> float | None:
-    """Return the error of a strategy by name; None if it is not among them."""
-    return next((strategy.error for strategy in strategies if strategy.name == name), None)
-
-
 def fake_data_budget(limit: float, attributes: int) -> float:
     """Return eps' = ln(d (e^limit - 1) + 1), the amplified budget of RS+FD as published.
 

@@ -24,8 +24,7 @@ from seepage.mechanisms.exact_draws import log_above
 from seepage.totals.total import total_leakage
 
 if TYPE_CHECKING:
-    from seepage.designs.shape_form import AnswerCounts
-    from seepage.designs.shaped_mechanism import ShapedMechanism
+    from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
 
 MERGED_TIME = 0.2
 """Share of the time limit after which `merged` totals are not computed any more."""
@@ -226,10 +225,6 @@ class TableCertifier(Certifier):
             if problem.excess(totals, form.epsilons) <= 0 and problem.is_useful(form):
                 forms.append(form)
         return forms
-
-    def totals(self, counts: FormTable, epsilons: Floats) -> Floats:
-        """Return the exact totals of GRR reports, rounded up."""
-        return self.problem.scorer.totals(counts, epsilons)
 
     def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
         """Return the exact totals of a shaped report, computed in integers and rounded up."""
