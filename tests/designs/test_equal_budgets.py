@@ -13,6 +13,7 @@ from seepage.data.datasets import make_survey
 from seepage.data.records import Records
 from seepage.designs import equal_budgets as budgets_module
 from seepage.designs.calibration import find_budgets
+from seepage.designs.design_options import CalibrationOptions
 from seepage.designs.equal_budgets import confirmed, largest_within, make_problem
 
 
@@ -75,8 +76,8 @@ def test_equal_budgets_use_the_limit_and_keep_it(few, guarantee):
 def test_confirmations_state_their_simultaneous_confidence(coins, monkeypatch):
     """Totals that each pass wrongly as often as they may: what is stated must still be true."""
     rng, used = np.random.default_rng(6), []
-    sampled = {"guarantee": "sampled", "options": {"confidence": 0.4, "seed": 7}}
-    problem = make_problem(coins, 1.0, "grr", **sampled)
+    sampled = {"guarantee": "sampled", "confidence": 0.4, "seed": 7}
+    problem = make_problem(coins, CalibrationOptions(1.0, mechanism="grr", **sampled), "table")
     truth = sp.total_leakage(coins, 1.0, mechanism="grr", guarantee="exact")
 
     def lucky(problem, epsilons, **options):

@@ -175,15 +175,7 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     guarantee = options.guarantee
     counted = as_counted(data, **options.records_options(options.seed))
     scope = _scope(options, counted)
-    problem = make_problem(
-        counted,
-        options.limit,
-        options.mechanism,
-        options.public,
-        options.left_out,
-        options.least,
-        options=options.of_totals(scope),
-    )
+    problem = make_problem(counted, options, scope)
     problem = replace(problem, guarantee=_guarantee(guarantee, problem))
     epsilons = equal_budgets(problem)
     if problem.guarantee == "sampled":
@@ -330,7 +322,7 @@ def _audited(calibration: Calibration) -> Calibration:
         note = "no witness was searched for: pair counts have no records; give the table itself"
         return replace(calibration, notes=(note, *calibration.notes))
     limited = np.flatnonzero(np.isfinite(problem.limits)).tolist()
-    refuted = _refutations(problem, epsilons, limited, problem.options.get("progress"))
+    refuted = _refutations(problem, epsilons, limited, problem.options["progress"])
     if not refuted:
         return replace(calibration, audit=Audit((), None))
     low, high = 0.0, 1.0
@@ -350,7 +342,7 @@ def _refutations(
     """Return the witnesses above the limit of their target, by index of the target."""
     released = releases(problem.domain, epsilons, problem.release_names)
     columns = likelihood_columns(problem.domain, released, "report")
-    witnesses, seed = dict[int, JointWitness](), int(problem.options.get("seed") or 0)
+    witnesses, seed = dict[int, JointWitness](), int(problem.options["seed"] or 0)
     assert isinstance(problem.data, Records)
     for done, target in enumerate(targets, start=1):
         witness = search_witness(problem.data, columns, target, seed)

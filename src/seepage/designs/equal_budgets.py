@@ -1,7 +1,7 @@
 """The largest equal budgets whose totals stay within the limits [theory-totals: Calibration]."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -14,7 +14,7 @@ from seepage.data.domain import Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.design_options import positive_limit
+from seepage.designs.design_options import CalibrationOptions, positive_limit
 from seepage.errors import InputError, Setting
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import PUBLIC
@@ -63,8 +63,8 @@ class Problem:
     public: Booleans
     least: Floats
     mechanism: tuple[str | None, ...]
-    guarantee: str = "independent"
-    options: Mapping[str, Any] = field(default_factory=dict)
+    guarantee: str
+    options: Mapping[str, Any]
 
     @property
     def domain(self) -> Domain:
@@ -123,43 +123,28 @@ class Problem:
         )
 
 
-def make_problem(
-    data: PairCounts | Records,
-    limit: Any,
-    mechanism: Any = None,
-    public: Iterable[str] = (),
-    left_out: Iterable[str] = (),
-    least: Any = 0.0,
-    **more: Any,
-) -> Problem:
-    """Return the constraints of a calibration, checked.
-
-    Parameters
-    ----------
-    data
-        The pair counts or records.
-    limit
-        The allowed total: one for all, a sequence, or a mapping by name.
-    mechanism
-        A registered name for all, or one for each attribute; None for any mechanism.
-    public, left_out
-        Attributes whose values are public already, and attributes that are not collected.
-    least
-        The minimum useful budget: one for all, or one for each.
-    more
-        The guarantee and its options, see `Problem`.
-    """
+def make_problem(data: PairCounts | Records, options: CalibrationOptions, scope: str) -> Problem:
+    """Return the constraints of a calibration for a scope, checked against the data."""
     domain = data.domain
-    is_public, is_left_out, _ = attribute_masks(domain, public, left_out)
+    is_public, is_left_out, _ = attribute_masks(domain, options.public, options.left_out)
     collected = ~(is_public | is_left_out)
     if not collected.any():
         raise InputError("at least one attribute must be collected, all are public or left out")
-    limits = np.array([positive_limit(value) for value in for_each(domain, limit, "limit")])
+    limits = np.array([positive_limit(value) for value in for_each(domain, options.limit, "limit")])
     limits[is_public] = np.inf
-    minima = [_checks.epsilon(v, "least") for v in for_each(domain, least, "least")]
-    names = tuple(for_each(domain, mechanism, "mechanism"))
-    _check_pure(names, for_each(domain, more.get("options", {}).get("delta", 0.0), "delta"))
-    problem = Problem(data, limits, collected, is_public, np.array(minima), names, **more)
+    minima = [_checks.epsilon(v, "least") for v in for_each(domain, options.least, "least")]
+    names = tuple(for_each(domain, options.mechanism, "mechanism"))
+    _check_pure(names, for_each(domain, options.delta, "delta"))
+    problem = Problem(
+        data,
+        limits,
+        collected,
+        is_public,
+        np.array(minima),
+        names,
+        options.guarantee,
+        options.of_totals(scope),
+    )
     if (problem.least > limits)[collected].all():
         problem.raise_least()
     return problem
@@ -300,8 +285,7 @@ def confirmed(problem: Problem, epsilons: Floats) -> tuple[Floats, TotalLeakage]
     3%.  The j-th confirmation has error probability beta / 2^j, so by the union bound all hold
     with confidence 1 - beta, which is reported whichever attempt succeeds.
     """
-    confidence = _checks.probability(problem.options.get("confidence", 0.95), "confidence")
-    seed = problem.options.get("seed", 0)
+    confidence, seed = problem.options["confidence"], problem.options["seed"]
     for attempt in range(1, MAX_CONFIRMATIONS + 1):
         attempt_confidence = 1 - (1 - confidence) / 2**attempt
         new_seed = None if seed is None else seed + attempt
