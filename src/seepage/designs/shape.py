@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from seepage import _checks
+from seepage._options import method_takes
 from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
 from seepage.data.records import Records
+from seepage.data.table.options import DataOptions
 from seepage.designs.admissible_reports import RatioLimit
 from seepage.designs.design_options import time_limit
 from seepage.designs.form_search import Timer
@@ -35,38 +38,12 @@ MAX_KNOWN = 5_000
 """Maximum number of limits given the values of known attributes."""
 
 
-def shape(
-    data: Any,
-    sources: Any,
-    *,
-    limit: Any,
-    epsilon: Any = None,
-    record_limit: float | None = None,
-    rule: str = "answer",
-    known: Iterable[Any] = (),
-    wanted: Any = None,
-    scope: str = "population",
-    confidence: float = 0.95,
-    seed: int = 0,
-    gap: float = 1e-3,
-    seconds: float | None = None,
-    progress: Progress | None = None,
-    **table_options: Any,
-) -> ShapedMechanism:
-    """Return the mechanism of least variance whose leakages are within given limits.
-
-    Lowering a budget until a leakage is within its limit adds noise in every direction, which the
-    limits do not require: a report is a vector w of likelihoods over the answers, and each limit is
-    linear in w.  The best mixture of admissible reports is an A-optimal design, computed here by
-    column generation.
+@dataclass(frozen=True, kw_only=True)
+class ShapeOptions(DataOptions):
+    """Options of `shape`.
 
     Parameters
     ----------
-    data
-        A frame, a path, the name of a dataset or `Records`; for one source and nothing known also
-        `PairCounts`.
-    sources
-        The attribute to ask, or several with one report for all their answers.
     limit
         Maximum leakage in nats about each attribute of the table, asked or not: one limit l for
         all, or a mapping of the attributes to protect.  P(report | x) <= e^l P(report | x').
@@ -100,11 +77,55 @@ def shape(
         Relative optimality gap at which the search stops: variance / lower bound - 1.
     seconds
         Time limit in seconds; None for none.  Ctrl-C ends the search too.  Either way the best
-        mechanism so far is returned, checked like any other, with its gap.
-    progress
-        Called with the elapsed seconds and the time limit.
-    table_options
-        Options of `count_pairs`.
+        mechanism so far is returned, checked like any other, with its gap.  `progress` is called
+        with the elapsed seconds and this limit.
+    """
+
+    limit: Any
+    epsilon: Any = None
+    record_limit: float | None = None
+    rule: str = "answer"
+    known: Iterable[Any] = ()
+    wanted: Any = None
+    scope: str = "population"
+    confidence: float = 0.95
+    seed: int = 0
+    gap: float = 1e-3
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checks.choice(self.rule, "rule", RULES)
+        _checks.choice(self.scope, "scope", SCOPES)
+        _checks.integer(self.seed, "seed", 0)
+        _checks.inner_probability(self.gap, "gap")
+        if self.record_limit is not None:
+            _checks.epsilon(self.record_limit, "record_limit")
+        if self.seconds is not None:
+            time_limit(self.seconds)
+        if not 0.5 <= _checks.probability(self.confidence, "confidence") < 1:
+            raise InputError(
+                f"confidence must be at least 0.5 and below 1, got {self.confidence:g}",
+                parameter="confidence",
+            )
+
+
+@method_takes(ShapeOptions)
+def shape(data: Any, sources: Any, options: ShapeOptions) -> ShapedMechanism:
+    """Return the mechanism of least variance whose leakages are within given limits.
+
+    Lowering a budget until a leakage is within its limit adds noise in every direction, which the
+    limits do not require: a report is a vector w of likelihoods over the answers, and each limit is
+    linear in w.  The best mixture of admissible reports is an A-optimal design, computed here by
+    column generation.
+
+    Parameters
+    ----------
+    data
+        A frame, a path, the name of a dataset or `Records`; for one source and nothing known also
+        `PairCounts`.
+    sources
+        The attribute to ask, or several with one report for all their answers.
 
     Returns
     -------
@@ -128,22 +149,22 @@ def shape(
     >>> made.realised()["sex"] <= 0.25
     True
     """
-    names = _sources(sources)
-    known_sets = [_names(given, "each of known") for given in _checks.items(known, "known")]
-    for_population = _checks.choice(scope, "scope", SCOPES) == "population"
-    level, split_seed = _confidence(confidence), _checks.integer(seed, "seed", 0)
-    options: dict[str, Any] = {
-        "record_limit": None if record_limit is None else _checks.epsilon(record_limit),
-        "rule": _checks.choice(rule, "rule", RULES),
-        "wanted": _wanted(names, wanted),
-        "gap": _checks.inner_probability(gap, "gap"),
-        "stop": _stop_function(seconds, progress),
+    names, known = _sources(sources), _checks.items(options.known, "known")
+    known_sets = [_names(given, "each of known") for given in known]
+    how: dict[str, Any] = {
+        "record_limit": options.record_limit,
+        "rule": options.rule,
+        "wanted": _wanted(names, options.wanted),
+        "gap": options.gap,
+        "stop": _stop_function(options.seconds, options.progress),
     }
+    for_population = options.scope == "population"
     needs_records = for_population or len(names) > 1 or bool(known_sets)
-    counted = as_counted(data, records=needs_records, **table_options)
-    target_limits = _limits(counted.domain, limit)
+    reading = {name: value for name, value in options.reading.items() if name != "progress"}
+    counted = as_counted(data, records=needs_records, **reading)
+    limits = _limits(counted.domain, options.limit)
     _check_cells(counted.domain, names)
-    options["epsilons"] = _epsilons(names, target_limits, epsilon)
+    how["epsilons"] = _epsilons(names, limits, options.epsilon)
     if for_population and known_sets:
         raise InputError(
             "known must be empty for ",
@@ -160,13 +181,13 @@ def shape(
             " for one source",
         )
     if isinstance(counted, Records) and for_population:
-        fifth, rest = split_records(counted, split_seed)
-        selected = select_mechanism(fifth, names, target_limits, options, level)
-        return certified_mechanism(selected, target_limits, rest, counted, level)
+        fifth, rest = split_records(counted, options.seed)
+        selected = select_mechanism(fifth, names, limits, how, options.confidence)
+        return certified_mechanism(selected, limits, rest, counted, options.confidence)
     check_whole_table(counted, "exact", "shaped reports")
     if isinstance(counted, Records):
-        options["known"] = _known_limits(counted, names, target_limits, known_sets)
-    return shape_form(form_table(counted, names, target_limits), target_limits, **options)
+        how["known"] = _known_limits(counted, names, limits, known_sets)
+    return shape_form(form_table(counted, names, limits), limits, **how)
 
 
 def _check_cells(domain: Domain, sources: Sequence[str]) -> None:
@@ -177,15 +198,6 @@ def _check_cells(domain: Domain, sources: Sequence[str]) -> None:
             f"the answers {', '.join(sources)} must have at most {MAX_CELLS} cells together, got "
             f"{cells:,}; ask fewer attributes or pool rare values"
         )
-
-
-def _confidence(confidence: Any) -> float:
-    level = _checks.probability(confidence, "confidence")
-    if not 0.5 <= level < 1:
-        raise InputError(
-            f"confidence must be at least 0.5 and below 1, got {level:g}", parameter="confidence"
-        )
-    return level
 
 
 def _names(given: Any, what: str) -> list[str]:
@@ -202,10 +214,9 @@ def _sources(sources: Any) -> list[str]:
     return names
 
 
-def _stop_function(seconds: Any, progress: Progress | None) -> Callable[[], bool]:
+def _stop_function(seconds: float | None, progress: Progress | None) -> Callable[[], bool]:
     """Return a function that reports the progress and returns whether the time limit is reached."""
-    _checks.progress(progress)
-    timer = Timer(math.inf if seconds is None else time_limit(seconds))
+    timer = Timer(math.inf if seconds is None else seconds)
 
     def stop() -> bool:
         timer.show(progress)

@@ -280,7 +280,7 @@ def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> 
     inside = replace(options, domain=domain, bins=None, pool=None, person=None)
     columns = columns_of(names, inside)
     for column in columns:
-        if options.domain is None and isinstance(options.rule(column.name), Edges):
+        if options.domain is None and isinstance(options.bins_of(column.name), Edges):
             # A number outside the user's edges: the message names the edges, not a domain.
             column.given = None if column.edges else column.given
     return columns, inside

@@ -85,7 +85,7 @@ class Column:
         self.fields = fields
         self.markers = marker_labels(options.missing_markers)
         self.given = None if options.domain is None else options.domain[self.name]
-        self.rule = options.rule(self.name)
+        self.rule = options.bins_of(self.name)
         named = isinstance(options.bins, Mapping) and self.name in options.bins
         self.binned_by_name = named and not isinstance(self.rule, NoBins)
         self.edges = self.given.edges if self.given is not None else ()

@@ -74,7 +74,7 @@ class TableOptions:
 
     Examples
     --------
-    >>> TableOptions(drop=["id"], bins={"age": [0, 18, 65, 120], "*": "width:8"}).rule("height")
+    >>> TableOptions(drop=["id"], bins={"age": [0, 18, 65, 120], "*": "width:8"}).bins_of("height")
     Width(bins=8)
     """
 
@@ -190,7 +190,7 @@ class TableOptions:
         """Whether records with missing values are dropped."""
         return self.missing == "drop"
 
-    def rule(self, name: str) -> "BinningRule":
+    def bins_of(self, name: str) -> "BinningRule":
         """Return the binning rule of a numeric column."""
         from seepage.data.table.bins import DEFAULT_RULE, read_rule
 
