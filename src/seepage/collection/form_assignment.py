@@ -226,13 +226,15 @@ def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn 
     if form is not None and identifier is not None:
         raise _checks.exclusive("form", "identifier", "forms are in a column or derived from one")
     if identifier is None and key is not None:
-        text = "key needs the column of identifiers (", Setting("identifier"), "), got None"
-        raise InputError(*text, parameter="key")
+        hint = Setting("identifier"), "), got None"
+        raise InputError("key needs the column of identifiers (", *hint, parameter="key")
     if form is None and identifier is None:
         return None
     if identifier is not None and key is None:
-        text = "identifier needs the secret key that derives forms (", Setting("key"), "), got None"
-        raise InputError(*text, parameter="identifier")
+        hint = Setting("key"), "), got None"
+        raise InputError(
+            "identifier needs the secret key that derives forms (", *hint, parameter="identifier"
+        )
     name = "form" if identifier is None else "identifier"
     column = _checks.text(form if identifier is None else identifier, name)
     if column in plan.collected:

@@ -358,13 +358,11 @@ class Mechanism(ABC):
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism with these parameters."""
-        if not isinstance(reports, self.reports) or dict(reports.origin) != self.describe():
-            origin = (
-                dict(reports.origin) if isinstance(reports, Reports) else type(reports).__name__
-            )
+        own = self.describe()
+        if not isinstance(reports, self.reports) or dict(reports.origin) != own:
+            given = dict(reports.origin) if isinstance(reports, Reports) else type(reports).__name__
             raise InputError(
-                f"reports must come from {self.describe()}, got reports of {origin}",
-                parameter="reports",
+                f"reports must come from {own}, got reports of {given}", parameter="reports"
             )
 
     def check_drawn(self, reports: Any) -> None:

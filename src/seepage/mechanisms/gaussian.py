@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
-from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.exact_draws import MAX_EPSILON, Randomness, float_above
 from seepage.mechanisms.histogram import HistogramEncoding, NoiseGrid
@@ -82,11 +82,8 @@ class Gaussian(HistogramEncoding):
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
         super().__init__(k, epsilon=epsilon, delta=delta)
         if self.parameters["delta"] < MIN_DELTA:
-            raise InputError(
-                f"delta of the Gaussian mechanism must be at least {MIN_DELTA}, got {delta!r}; "
-                "for a delta of 0 use SHE",
-                parameter="delta",
-            )
+            name, hint = "delta of the Gaussian mechanism", "; for a delta of 0 use SHE"
+            raise _checks.violation(name, f"at least {MIN_DELTA}", delta, hint)
         self._budget = min(self.parameters["epsilon"], float(MAX_EPSILON))
         self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])
         self.reach = 16 * self.sigma + 1  # the grid ends at 12 sigma, NumPy's normals below 14

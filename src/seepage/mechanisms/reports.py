@@ -58,10 +58,9 @@ class Reports(ABC):
             kind, count = rows.dtype.kind, len(self)
             indices = kind in "iu" and bool(np.all((rows >= -count) & (rows < count)))
             if rows.ndim != 1 or not (indices or (kind == "b" and len(rows) == count)):
+                integers = f"integers from {-count} to {count - 1}"
                 raise InputError(
-                    f"rows must be a slice, {count} booleans, or integers from {-count} to "
-                    f"{count - 1}",
-                    parameter="rows",
+                    f"rows must be a slice, {count} booleans, or {integers}", parameter="rows"
                 )
         return type(self)(self.origin, *(array[rows] for array in self._arrays()))
 

@@ -290,10 +290,8 @@ def report_channel(mechanism: Mechanism) -> Floats:
     reports = BitReports(mechanism.describe(), BitReports.pack(bits.astype(np.bool_)))
     channel = np.exp(mechanism.log_likelihood(reports)).T
     if np.abs(channel.sum(axis=1) - 1.0).max() > ROW_SUM_TOLERANCE:
-        raise InputError(
-            f"the reports of {mechanism.name} cannot be enumerated; use ",
-            Setting("view", "inferred"),
-        )
+        text = f"the reports of {mechanism.name} cannot be enumerated; use "
+        raise InputError(text, Setting("view", "inferred"))
     return np.asarray(channel)
 
 

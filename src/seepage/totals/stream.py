@@ -88,10 +88,8 @@ def _channels(
             raise InputError("give backward or initial, not both: one follows from the other")
         stacks.append(_read_matrices(backward, "backward"))
         if len(stacks[1][0]) != size:
-            raise InputError(
-                f"backward must be of the size of transitions, {size}, got {len(stacks[1][0])}",
-                parameter="backward",
-            )
+            rule = f"of the size of transitions, {size}"
+            raise _checks.violation("backward", rule, len(stacks[1][0]))
     counts = (len(stack) + 1 for stack in stacks if len(stack) > 1)
     links = _number_of_steps(epsilon, steps, *counts) - 1
     to_next, *to_previous = (stack if len(stack) > 1 else stack * links for stack in stacks)
