@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.data.table.labels import EXACT, field_key, is_number, single_number
+from seepage.data.table.labels import EXACT, field_key, single_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -235,7 +235,7 @@ def numbers_of(array: "pa.Array", markers: frozenset[str]) -> Numbers:
         array, texts = _parsed(array, markers)
     missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     values = array.fill_null(0).to_numpy(zero_copy_only=False)
-    marked = [values == key for key in map(field_key, markers) if is_number(key)]
+    marked = [values == key for key in map(field_key, markers) if isinstance(key, float)]
     if values.dtype.kind == "f" and len(values) and np.isnan(values.max()):
         marked.append(np.isnan(values))
     for mask in marked:
@@ -271,6 +271,6 @@ def _parsed(fields: "pa.Array", markers: frozenset[str]) -> "tuple[pa.Array, Boo
     encoded = fields.dictionary_encode()
     keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
     is_text = [isinstance(key, str) and key not in markers for key in keys]
-    floats = pa.array([key if is_number(key) else None for key in keys], pa.float64())
+    floats = pa.array([key if isinstance(key, float) else None for key in keys], pa.float64())
     texts = np.isin(encoded.indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
     return floats.take(encoded.indices), texts if texts.any() else None

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime, time
 from decimal import Decimal
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -106,11 +106,6 @@ def datetime_label(text: str) -> str:
     if date and clock + fraction + zone == "00:00:00":
         return str(date)
     return f"{date}T{clock}{fraction}{zone}" if date else f"{clock}{fraction}{zone}"
-
-
-def is_number(key: Key) -> TypeGuard[float]:
-    """Return whether a key is a number."""
-    return isinstance(key, float)
 
 
 def number_label(number: float) -> str:

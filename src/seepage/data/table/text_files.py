@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from seepage.data.table.labels import field_key, is_number
+from seepage.data.table.labels import field_key
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sources import TEXT, check_same_columns, read_errors
 from seepage.errors import Setting, TableError
@@ -146,7 +146,7 @@ def _header_names(row: Sequence[str], file: Path) -> list[str]:
             Setting("encoding"),
             "), e.g. 'utf-16'",
         )
-    number = next((name for name in names if is_number(field_key(name))), None)
+    number = next((name for name in names if isinstance(field_key(name), float)), None)
     if number is not None:
         raise TableError(
             f"the first line of {file} must name the columns, but has the number {number}; give "
