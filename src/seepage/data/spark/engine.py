@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from seepage.data.counting.count import PairAccumulator
 from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import ALL_OTHERS, Domain
@@ -21,7 +23,7 @@ from seepage.data.table.bins import Edges
 from seepage.data.table.column import Column, columns_of
 from seepage.data.table.column_numbers import NumberSummary, share_of
 from seepage.data.table.options import TableOptions
-from seepage.data.table.persons import IndexedRecords, RecordChoice, first_records
+from seepage.data.table.persons import FirstOfPerson, FirstRecords, IndexedRecords, RecordChoice
 from seepage.data.table.scan import TableScan, check_records, summaries_of
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
@@ -131,13 +133,8 @@ def _one_per_person(table: Input, person: str | None, coding: Coding) -> Indexed
     if person is None:
         return None
     if table.frame is None:
-        indices = run(
-            table,
-            coding[0],
-            lambda source, first: first_records(source, *coding, first, person),
-            lambda merged: merged.indices,
-        )
-        return IndexedRecords(indices)
+        work = partial(first_records, coding=coding, person=person)
+        return IndexedRecords(run(table, coding[0], work, lambda merged: merged.indices))
     with translated_errors():
         column = column_id(table.names.index(person))
         if table.frame.where(f"{column} IS NULL").limit(1).count():
@@ -284,6 +281,17 @@ def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> 
             # A number outside the user's edges: the message names the edges, not a domain.
             column.given = None if column.edges else column.given
     return columns, inside
+
+
+def first_records(source: Source, first: int, coding: Coding, person: str) -> FirstRecords:
+    """Return the first record of every person of a shard."""
+    choice = FirstOfPerson(person)
+    keys, indices = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
+    for batch in TableScan(source, *coding, first, choice).batches():
+        rows = np.arange(len(choice.keys)) if batch.kept is None else np.flatnonzero(batch.kept)
+        keys.append(choice.keys)
+        indices.append(batch.first + rows)
+    return FirstRecords(person, np.concatenate(keys), np.concatenate(indices))
 
 
 @dataclass

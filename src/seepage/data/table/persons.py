@@ -6,7 +6,6 @@ no person counts twice.
 """
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -15,11 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
-from seepage.data.table.column import Column, plain
+from seepage.data.table.column import plain
 from seepage.data.table.labels import field_key
-from seepage.data.table.options import TableOptions
-from seepage.data.table.scan import TableScan
-from seepage.data.table.sources import Source
 from seepage.errors import TableError
 
 Keys = NDArray[np.uint64]
@@ -129,19 +125,6 @@ class FirstRecords:
         self.keys, first = np.unique(keys[order], return_index=True)
         self.indices = indices[order[first]]
         self.__post_init__()
-
-
-def first_records(
-    source: Source, columns: Sequence[Column], options: TableOptions, first: int, person: str
-) -> FirstRecords:
-    """Return the first record of every person of a shard, coded in the domain of the options."""
-    choice = FirstOfPerson(person)
-    keys, indices = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
-    for batch in TableScan(source, columns, options, first, choice).batches():
-        rows = np.arange(len(choice.keys)) if batch.kept is None else np.flatnonzero(batch.kept)
-        keys.append(choice.keys)
-        indices.append(batch.first + rows)
-    return FirstRecords(person, np.concatenate(keys), np.concatenate(indices))
 
 
 class IndexedRecords:

@@ -1,7 +1,7 @@
 """`TableScan`: one pass over a table that codes its columns and discovers their values and bins."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +14,9 @@ from seepage.data.table.column import Column, columns_of
 from seepage.data.table.column_numbers import NumberSummary, record_priorities
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
+from seepage.data.table.persons import FirstOfPerson, RecordChoice
 from seepage.data.table.sources import Source, open_source
 from seepage.errors import TableError
-
-if TYPE_CHECKING:
-    from seepage.data.table.persons import RecordChoice
-
 
 Outcome = TypeVar("Outcome")
 
@@ -101,7 +98,7 @@ class TableScan:
         columns: Sequence[Column],
         options: TableOptions,
         first: int | None = None,
-        choice: "RecordChoice | None" = None,
+        choice: RecordChoice | None = None,
         beside: str | None = None,
     ) -> None:
         self._source = source
@@ -358,9 +355,6 @@ def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
     columns = columns_of(source.names, chosen, fields=source.fields)
     if source.rows_total == 0:
         raise TableError("the table has no records")
-    choice = None
-    if chosen.person is not None:
-        from seepage.data.table.persons import FirstOfPerson
-
-        choice = FirstOfPerson(chosen.person, fields=source.fields)
+    person = chosen.person
+    choice = None if person is None else FirstOfPerson(person, fields=source.fields)
     return TableScan(source, columns, chosen, choice=choice)
