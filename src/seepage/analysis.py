@@ -102,7 +102,8 @@ class Analysis(Result):
         """Return a saved analysis.
 
         Totals and their evidence are as saved.  Leakages are computed again from the saved pair
-        counts; an InputError is raised where they are not the saved ones.
+        counts.  An InputError is raised where they are not the saved ones, and for totals below
+        what budgets, leakages and witnesses of the file prove.
         """
         from seepage.saved_analysis import read_analysis
 

@@ -18,9 +18,11 @@ from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
+from seepage.totals.composition import independent_totals, worst_totals
 from seepage.totals.experienced import Experience
 from seepage.totals.likelihood_columns import JointWitness
-from seepage.totals.result import GUARANTEES, Kind, TotalLeakage, TotalsComparison
+from seepage.totals.result import GUARANTEES, KINDS, Kind, TotalLeakage, TotalsComparison
+from seepage.verdict import lower_bounds
 
 HINT = "an analysis is written as JSON"
 
@@ -131,10 +133,16 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     )
     if inconsistency := _inconsistency(saved, matrix):
         raise InputError(f"{file} was edited: {inconsistency}")
-    totals = tuple(_total(name, total, matrix) for name, total in saved.totals.items())
+    totals = TotalsComparison(
+        tuple(_total(name, total, matrix) for name, total in saved.totals.items()),
+        saved.unavailable,
+        saved.refuted,
+    )
+    if contradiction := _contradiction(totals, matrix):
+        raise InputError(f"{file} was edited: {contradiction}")
     return Analysis(
         matrix,
-        TotalsComparison(totals, saved.unavailable, saved.refuted),
+        totals,
         saved.name,
         saved.command,
         checked_limits(saved.limit, matrix),
@@ -164,6 +172,38 @@ def _inconsistency(saved: _SavedAnalysis, matrix: LeakageMatrix) -> str:
         return f"there is no guarantee {min(unknown)!r}"
     if unknown := {name for refuted in saved.refuted.values() for name in refuted} - set(names):
         return f"there is no attribute {min(unknown)!r}"
+    return ""
+
+
+def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
+    """Return the first total that the rest of the file shows to be too small; "" if there is none.
+
+    `worst` and `independent` follow from budgets and leakages.  A certified total is at least the
+    leakage of every report in the file, see `lower_bounds`, and at least its own witness's.
+    """
+    known = {
+        "worst": worst_totals(matrix.releases, matrix.view)[0],
+        "independent": independent_totals(matrix)[0],
+    }
+    attained = np.array([value for value, _ in lower_bounds(matrix, totals)])
+    order = list(KINDS)
+    for total in totals.totals:
+        name, kind = total.guarantee, GUARANTEES[total.guarantee].kind
+        if matrix.pairs.population is not None and name != "worst":
+            kind = "assumed"
+        if total.kind != "assumed" and order.index(total.kind) < order.index(kind):
+            return f"{name} totals are {kind}, not {total.kind}"
+        least = known.get(name, np.zeros(len(attained)))
+        if total.kind == "certified":
+            own = [0.0 if witness is None else witness.counted for witness in total.evidence]
+            proven = np.maximum(attained, own or 0.0)
+            least = np.maximum(least, np.where(total.deltas > 0, 0.0, proven))
+        for attribute, value, bound in zip(matrix.domain.names, total.values, least, strict=True):
+            if value < bound * (1 - 1e-9) - 1e-12:
+                return (
+                    f"the {name} total of {attribute!r} must be at least {bound:.6g}, the leakage "
+                    f"of reports in the result, got {value:.6g}"
+                )
     return ""
 
 

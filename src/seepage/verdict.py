@@ -128,7 +128,7 @@ def judge(
     """
     judgements = []
     for k, (name, limit, (lower, lower_by)) in enumerate(
-        zip(matrix.domain.names, limits, _lower_bounds(matrix, totals), strict=True)
+        zip(matrix.domain.names, limits, lower_bounds(matrix, totals), strict=True)
     ):
         upper, upper_by, delta = _upper_bound(totals, k, limit)
         state: State | None = None
@@ -160,7 +160,7 @@ def _upper_bound(totals: TotalsComparison, k: int, limit: float | None) -> tuple
     return min((bound[:3] for bound in bounds), default=(math.inf, "", 0.0))
 
 
-def _lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[float, str]]:
+def lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[float, str]]:
     """Return the lower bound on each attribute's total, and the reports that attain it.
 
     The maximum of the contrast of the attribute's own mechanism (with delta 0), the leakage of one

@@ -106,7 +106,8 @@ def _edit_all(paths, every, folder):
 
 def test_extreme_numbers_are_drawn(tmp_path):
     result = _saved()
-    result["totals"]["independent"]["totals"] = [0.0, "inf", 1e308]
+    result["totals"]["independent"]["totals"][1:] = ["inf", 1e308]
+    result["totals"]["witness"]["totals"][0] = 0.0
     result["experienced"]["quantiles"] = [[[0.0] * 3, [1e308] * 3, ["inf"] * 3]] * 3
     (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
     text = page.report_page(sp.Analysis.load(tmp_path / "result.json"))
@@ -128,6 +129,19 @@ def _with(**more):
 def _with_total(**more):
     result = _saved()
     result["totals"]["exact"] |= more
+    return result
+
+
+def _with_totals(value, *names):
+    result = _saved()
+    for name in names or result["totals"]:
+        result["totals"][name]["totals"] = [value] * len(result["attributes"])
+    return result
+
+
+def _with_kind(name, kind):
+    result = _saved()
+    result["totals"][name]["kind"] = kind
     return result
 
 
@@ -166,6 +180,11 @@ CUT = _saved()["counts"]
         (_with_total(totals=[1.0, 2.0, None]), "Expected numbers >= 0"),
         (_with_total(deltas=[0.0, 0.0, 2.0]), "<= 1"),
         (_with_total(kind="proven"), "Invalid enum value 'proven'"),
+        (_with_totals(0.01), "was edited: the .* total of 'sex' must be at least "),
+        (_with_totals(1.01, "exact"), "was edited: the exact total"),
+        (_with_totals(2.99, "worst"), "was edited: the worst total of 'sex' must be at least 3"),
+        (_with_totals(1.0, "independent"), "was edited: the independent total"),
+        (_with_kind("independent", "certified"), "independent totals are assumed, not certified"),
         (_with_total(evidence=[None]), r"evidence of exact has the shape \(1,\)"),
     ],
 )
