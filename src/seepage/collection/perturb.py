@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Codes, Integers
-from seepage._results import Progress
+from seepage._options import changed
 from seepage.collection.form_assignment import FormColumn, KeyedNoise, drawn_forms, form_column
 from seepage.collection.report_source import FORM, report_columns, reports_schema, spread_reports
 from seepage.data.datasets import dataset
@@ -29,17 +29,18 @@ from seepage.data.table.scan import TableScan
 from seepage.data.table.sources import find_files, open_source
 from seepage.designs.form import Form
 from seepage.errors import DomainError, InputError, Setting, TableError, Text
-from seepage.mechanisms.exact_draws import Randomness, Seed, randomness
+from seepage.mechanisms.exact_draws import Randomness, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.plan import Plan
+from seepage.plan.plan_parts import PerturbOptions
 
 ROW_GROUP = 1 << 17
 """Minimum number of rows of a Parquet row group."""
 
 
-def perturb_table(plan: Plan, data: Any, **options: Any) -> pa.Table:
+def perturb_table(plan: Plan, data: Any, options: PerturbOptions) -> pa.Table:
     """Return the reports of a table's records; see `Plan.perturb`."""
-    return pa.Table.from_batches(_reports(plan, data, **options), schema=reports_schema(plan))
+    return pa.Table.from_batches(_reports(plan, data, options), schema=reports_schema(plan))
 
 
 def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **options: Any) -> int:
@@ -55,8 +56,7 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
         The file, written atomically: it does not appear if a record raises an error or the process
         is killed.
     options
-        The options of `Plan.perturb`, and `progress`: called with the number of records done and
-        their total, None if unknown.
+        The options of `Plan.perturb`.
 
     Returns
     -------
@@ -81,35 +81,28 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
     ...     perturb_file(plan, people, f"{folder}/reports.parquet", other="no")
     100
     """
+    _checks.options(options, [one.name for one in fields(PerturbOptions)])
     _check_output_differs(data, options.get("key"), output)
     schema = reports_schema(plan)
     with whole_file(output) as file:
-        return _write(_reports(plan, data, **options), schema, file, _dictionary_columns(plan))
+        return _write(
+            _reports(plan, data, PerturbOptions(**options)), schema, file, _dictionary_columns(plan)
+        )
 
 
-def _reports(
-    plan: Plan,
-    data: Any,
-    *,
-    seed: Seed = None,
-    other: str | Mapping[str, str] | None = None,
-    form: str | None = None,
-    identifier: str | None = None,
-    key: bytes | str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-    **table_options: Any,
-) -> Iterator[pa.RecordBatch]:
+def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.RecordBatch]:
     """Yield the reports of each batch of records."""
-    _checks.options(table_options, [one.name for one in fields(TableOptions)], _reports)
-    assigned = form_column(plan, form, identifier, key)
-    if identifier is not None and seed is not None:
+    assigned = form_column(plan, options.form, options.identifier, options.key)
+    if options.identifier is not None and options.seed is not None:
         reason = "seed has no effect: the noise is derived from identifiers ("
         raise InputError(reason, Setting("identifier"), ")")
-    source = randomness(seed, "seed")
+    source = randomness(options.seed, "seed")
     schema = reports_schema(plan)
-    scan = open_records(data, plan.collected, other, assigned, **table_options)
+    scan = open_records(
+        data, plan.collected, options.other, assigned, **changed(options, TableOptions)
+    )
     try:
-        for batch in scan.batches(progress):
+        for batch in scan.batches(options.progress):
             answers = dict(zip(plan.collected.names, batch.codes, strict=True))
             if assigned is not None:
                 forms, noise = assigned.read(plan, scan.beside, batch)
@@ -118,7 +111,7 @@ def _reports(
             arrays = perturbed_columns(plan, answers, forms, noise or source)
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     except DomainError as error:
-        if other is not None:
+        if options.other is not None:
             raise
         hint = Text("; name a catch-all value for such values (", Setting("other"), ")")
         raise DomainError(error.text, hint) from None

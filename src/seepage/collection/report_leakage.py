@@ -182,6 +182,7 @@ def analyse_reports(
     True
     """
     _checks.choice(view, "view", VIEWS)
+    _checks.progress(progress)
     level = _checks.inner_probability(confidence, "confidence")
     pairs = estimate_pairs(plan, reports, method=method)
     names = pairs.domain.names

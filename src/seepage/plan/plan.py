@@ -12,15 +12,23 @@ import numpy as np
 
 from seepage._files import whole_file
 from seepage._numerics import Floats
-from seepage._results import Result
+from seepage._options import method_takes
+from seepage._results import Progress, Result
 from seepage.data.domain import Domain
+from seepage.data.table.options import DataOptions
 from seepage.designs.form import Form
 from seepage.designs.report_channels import Stored
 from seepage.designs.strategies import Strategy
 from seepage.errors import InputError
+from seepage.leakage.release import View
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_draws import Seed
-from seepage.plan.plan_parts import PlannedAttribute, Provenance, StoredAttribute, check_plan
+from seepage.plan.plan_parts import (
+    PerturbOptions,
+    PlannedAttribute,
+    Provenance,
+    StoredAttribute,
+    check_plan,
+)
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 
 if TYPE_CHECKING:
@@ -250,7 +258,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
         return load_plan(path)
 
-    def check(self, data: Any, **table_options: Any) -> "PlanCheck":
+    @method_takes(DataOptions)
+    def check(self, data: Any, options: DataOptions) -> "PlanCheck":
         """Return the totals of the plan's forms on another table, such as next year's.
 
         Parameters
@@ -259,8 +268,6 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
             Any table that can be read in the plan's domain, or `Records` or `PairCounts` of it;
             other columns are ignored.  Pair counts suffice for the guarantees `worst` and
             `independent`, a sample for `worst` only.
-        table_options
-            Table options of `count_pairs`.
 
         See Also
         --------
@@ -268,21 +275,12 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         """
         from seepage.plan.plan_check import check_plan_on
 
-        return check_plan_on(self, data, **table_options)
+        return check_plan_on(self, data, options)
 
     # The collection -----------------------------------------------------------------------------
 
-    def perturb(
-        self,
-        data: Any,
-        *,
-        seed: Seed = None,
-        other: str | Mapping[str, str] | None = None,
-        form: str | None = None,
-        identifier: str | None = None,
-        key: bytes | str | os.PathLike[str] | None = None,
-        **table_options: Any,
-    ) -> "pa.Table":
+    @method_takes(PerturbOptions)
+    def perturb(self, data: Any, options: PerturbOptions) -> "pa.Table":
         """Return the reports of a table's records, one row per record.
 
         One column per attribute; where there are several forms, a column `form` (from 1) and one
@@ -292,25 +290,6 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         ----------
         data
             Records: a frame, the path of a file, folder or glob, or the name of a dataset.
-        seed
-            None draws from the operating system's generator.  For research only: a seed or NumPy
-            generator gives the same reports again, and whoever knows it can remove the noise.
-        other
-            The value that replaces values outside the domain, of all attributes that have it;
-            or a mapping from attribute to value, `"*"` for all others.  Without it a record with
-            such a value raises a DomainError with its row and column.  A report is always sent: a
-            missing answer is a value like any other if the domain has it.
-        form
-            A column of `data` with the number of each person's form, assigned earlier.  By
-            default it is drawn like the noise.
-        identifier, key
-            A column of stable identifiers from which forms and noise are derived, so that a
-            person who is asked again gets the same form, and sends the same report for the same
-            answers; and the secret key, bytes or the path of its file
-            (see `seepage.collection.form_assignment`).
-        table_options
-            Table options of `count_pairs`, except those that the plan fixes: `domain`, `bins`,
-            `pool` and `person`.
 
         See Also
         --------
@@ -318,16 +297,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         """
         from seepage.collection.perturb import perturb_table
 
-        return perturb_table(
-            self,
-            data,
-            seed=seed,
-            other=other,
-            form=form,
-            identifier=identifier,
-            key=key,
-            **table_options,
-        )
+        return perturb_table(self, data, options)
 
     def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.
@@ -379,11 +349,21 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
         return estimate_pairs(self, reports, method=method)
 
-    def analyse(self, reports: Any, **options: Any) -> "ReportAnalysis":
+    def analyse(
+        self,
+        reports: Any,
+        *,
+        view: View = "report",
+        confidence: float = 0.95,
+        method: str = "inversion",
+        progress: Progress | None = None,
+    ) -> "ReportAnalysis":
         """Return the leakages estimated from reports; see `collection.report_leakage`."""
         from seepage.collection.report_leakage import analyse_reports
 
-        return analyse_reports(self, reports, **options)
+        return analyse_reports(
+            self, reports, view=view, confidence=confidence, method=method, progress=progress
+        )
 
     def write_client(self, folder: str | os.PathLike[str], *, vectors: int = 100) -> list[Path]:
         """Write a client for browsers and Node; see `collection.client_files.write_client`."""
@@ -391,8 +371,15 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
         return write_client(self, folder, vectors=vectors)
 
-    def write_questionnaire(self, path: str | os.PathLike[str], **options: Any) -> None:
+    def write_questionnaire(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        labels: str | os.PathLike[str] | None = None,
+        endpoint: str | None = None,
+        title: str = "Survey",
+    ) -> None:
         """Write the questionnaire as one page; see `collection.client_files`."""
         from seepage.collection.client_files import write_questionnaire
 
-        write_questionnaire(self, path, **options)
+        write_questionnaire(self, path, labels=labels, endpoint=endpoint, title=title)

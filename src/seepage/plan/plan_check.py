@@ -18,6 +18,7 @@ from seepage.data.domain import Domain, short_list
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.data.table.options import DataOptions
 from seepage.designs.form import Form
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
@@ -115,10 +116,10 @@ class PlanCheck(Result):
         return f"PlanCheck({verdict}{delta}; {basis} on {self.records:,} records)"
 
 
-def check_plan_on(plan: Plan, data: Any, **table_options: Any) -> PlanCheck:
+def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
     needs_records = any(form.guarantee not in ("worst", "independent") for form in plan.forms)
-    counted = as_counted(data, records=needs_records, within=plan.domain, **table_options)
+    counted = as_counted(data, records=needs_records, within=plan.domain, **options.reading)
     by_form = [_form_totals(plan, form, counted) for form in plan.forms]
     totals, deltas = (np.array(part) for part in zip(*by_form, strict=True))
     guarantee, kind = overall_guarantee(plan.forms)

@@ -1,19 +1,22 @@
 """Attributes and provenance of a plan, and checks of their consistency."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from seepage import __version__, _checks
+from seepage._results import Progress
 from seepage.data.domain import Attribute
 from seepage.data.pairs import PairCounts
+from seepage.data.table.options import TableOptions
 from seepage.designs.form import Form
 from seepage.designs.report_channels import Budget, Question, Stored, check_frequencies
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_draws import CERTAIN
+from seepage.mechanisms.exact_draws import CERTAIN, Seed
 from seepage.totals.result import GUARANTEES, KINDS
 
 if TYPE_CHECKING:
@@ -62,6 +65,44 @@ class Provenance(Stored, frozen=True, kw_only=True):
             seepage=__version__,
             settings=settings,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbOptions(TableOptions):
+    """Options of `Plan.perturb`; of tables, except `domain`, `bins`, `pool` and `person`.
+
+    Parameters
+    ----------
+    seed
+        None draws from the operating system's generator.  For research only: a seed or NumPy
+        generator gives the same reports again, and whoever knows it can remove the noise.
+    other
+        The value that replaces values outside the domain, of all attributes that have it;
+        or a mapping from attribute to value, `"*"` for all others.  Without it a record with
+        such a value raises a DomainError with its row and column.  A report is always sent: a
+        missing answer is a value like any other if the domain has it.
+    form
+        A column of `data` with the number of each person's form, assigned earlier.  By
+        default it is drawn like the noise.
+    identifier, key
+        A column of stable identifiers from which forms and noise are derived, so that a
+        person who is asked again gets the same form, and sends the same report for the same
+        answers; and the secret key, bytes or the path of its file
+        (see `seepage.collection.form_assignment`).
+    progress
+        Called with the number of records done and their total, None if unknown.
+    """
+
+    seed: Seed = field(default=None, repr=False)
+    other: str | Mapping[str, str] | None = None
+    form: str | None = None
+    identifier: str | None = None
+    key: bytes | str | os.PathLike[str] | None = field(default=None, repr=False)
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checks.progress(self.progress)
 
 
 class StoredAttribute(Stored, frozen=True, kw_only=True):
