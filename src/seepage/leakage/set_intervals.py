@@ -36,6 +36,9 @@ MAX_VALUES = 12
 MAX_SETS = 1 << 12
 """Maximum number of sets of one size that are enumerated."""
 
+MAX_BLOCK = 1 << 20
+"""Limits of sets that are computed at once."""
+
 MAX_DIRECT = 128
 """Up to this many masses (m times sets) every limit is computed; beyond, a simpler inequality
 first excludes those that cannot attain the maximum."""
@@ -84,8 +87,16 @@ def set_intervals(
         return ConfidenceLimits(np.zeros(len(counts)), np.zeros(len(counts)))
     masks, paired = sets.masks(size)
     if len(masks) * counts.shape[1] <= MAX_DIRECT:
-        hits, totals = counts @ masks.T, counts.sum(2)
-        return _rounded(_direct_limits(hits, totals, c, contrast, paired), contrast)
+        rows = max(1, MAX_BLOCK // (len(masks) * counts.shape[1]))
+        blocks = [
+            _direct_limits(
+                part @ masks.T, part.sum(2), c[i : i + rows], contrast[i : i + rows], paired
+            )
+            for i in range(0, len(counts), rows)
+            for part in [counts[i : i + rows]]
+        ]
+        lower, upper = (np.concatenate(side) for side in zip(*blocks, strict=True))
+        return _rounded(ConfidenceLimits(lower, upper), contrast)
     limits = [
         _ranked_limits(table @ masks.T, table.sum(1), level, budget, paired)
         for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
