@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import compress
 from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
@@ -209,12 +210,7 @@ class PairCounts(Result):
 
     def unseen(self, name: str | SupportsIndex) -> tuple[str, ...]:
         """Return the values of an attribute that never occurred."""
-        attribute = self.domain[name]
-        return tuple(
-            value
-            for value, count in zip(attribute.values, self.marginal(name), strict=True)
-            if not count
-        )
+        return tuple(compress(self.domain[name].values, self.marginal(name) == 0))
 
     def channel(
         self,

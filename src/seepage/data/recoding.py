@@ -176,9 +176,8 @@ def _union(attributes: Sequence[Attribute]) -> Attribute:
 
 
 def _bins(attribute: Attribute) -> str:
-    return (
-        f"edges {', '.join(f'{edge:g}' for edge in attribute.edges)}" if attribute.edges else "none"
-    )
+    edges = ", ".join(f"{edge:g}" for edge in attribute.edges)
+    return f"edges {edges}" if edges else "none"
 
 
 def rare_values(counted: PairCounts | Records, pool: float) -> dict[str, tuple[str, ...]]:

@@ -181,10 +181,8 @@ def _with_code_zero(
     """Return tables of one shape, completed by the counts of code 0 (see `PairAccumulator`)."""
     rows, columns = cells.capacities[a[0]], cells.capacities[b[0]]
     tables = stacked(cells.tables, cells.offsets[pairs], rows, columns).copy()
-    of_a, of_b = (
-        stacked(marginals, cells.starts[a], rows),
-        stacked(marginals, cells.starts[b], columns),
-    )
+    of_a = stacked(marginals, cells.starts[a], rows)
+    of_b = stacked(marginals, cells.starts[b], columns)
     tables[:, 0, 1:] = of_b[:, 1:] - tables[:, 1:, 1:].sum(axis=1)
     tables[:, :, 0] = of_a - tables[:, :, 1:].sum(axis=2)
     return tables

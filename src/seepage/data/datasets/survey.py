@@ -34,34 +34,27 @@ ATTRIBUTES = (
 )
 """The attributes, values in the order of a coded table."""
 
-# Conditional probabilities in thousandths: rows are values of the condition.
-AGE = [350, 400, 250]
-EMPLOYMENT_GIVEN_AGE = [[0, 400, 600], [50, 50, 900], [800, 0, 200]]
-INCOME_GIVEN_EMPLOYMENT = [[100, 500, 400], [0, 900, 100], [300, 200, 500]]
-REGION = [250, 300, 250, 200]
-TRANSPORT_GIVEN_REGION = [[200, 400, 400], [100, 700, 200], [300, 300, 400], [100, 500, 400]]
-CONDITION_GIVEN_AGE = [[120, 880, 0], [90, 909, 1], [60, 925, 15]]
-MEDICATION_GIVEN_CONDITION = [[300, 700], [950, 50], [100, 900]]
-FAIR_COIN = [1, 1]
-SLEEP_GIVEN_COFFEE_AND_SCREEN = [[[1, 9], [9, 1]], [[9, 1], [1, 9]]]
+# Conditional distributions, not normalised; the last axis is the attribute, the others are its
+# conditions.  Letters are the axes of the joint distribution.
+DISTRIBUTIONS = {
+    "a": [350, 400, 250],  # age
+    "ae": [[0, 400, 600], [50, 50, 900], [800, 0, 200]],  # employment given age
+    "ei": [[100, 500, 400], [0, 900, 100], [300, 200, 500]],  # income given employment
+    "r": [250, 300, 250, 200],  # region
+    "rt": [[200, 400, 400], [100, 700, 200], [300, 300, 400], [100, 500, 400]],  # transport
+    "ac": [[120, 880, 0], [90, 909, 1], [60, 925, 15]],  # condition given age
+    "cm": [[300, 700], [950, 50], [100, 900]],  # medication given condition
+    "k": [1, 1],  # coffee
+    "s": [1, 1],  # screen
+    "ksg": [[[1, 9], [9, 1]], [[9, 1], [1, 9]]],  # sleep given coffee and screen
+}
 
 
 def _joint() -> Integers:
     """Return integers proportional to the joint probabilities, one axis per attribute."""
-    conditional = [
-        AGE,
-        EMPLOYMENT_GIVEN_AGE,
-        INCOME_GIVEN_EMPLOYMENT,
-        REGION,
-        TRANSPORT_GIVEN_REGION,
-        CONDITION_GIVEN_AGE,
-        MEDICATION_GIVEN_CONDITION,
-        FAIR_COIN,
-        FAIR_COIN,
-        SLEEP_GIVEN_COFFEE_AND_SCREEN,
-    ]
-    parts = [np.array(table) // np.gcd.reduce(np.array(table), axis=None) for table in conditional]
-    return np.asarray(np.einsum("a,ae,ei,r,rt,ac,cm,k,s,ksg->aeirtcmksg", *parts))
+    parts = [np.array(table) for table in DISTRIBUTIONS.values()]
+    reduced = [part // np.gcd.reduce(part, axis=None) for part in parts]
+    return np.asarray(np.einsum(f"{','.join(DISTRIBUTIONS)}->aeirtcmksg", *reduced))
 
 
 def survey_joint() -> Records:
