@@ -5,6 +5,7 @@ import copy
 import json
 
 import jsonschema
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -233,6 +234,18 @@ def test_an_edited_plan_raises_with_a_hint(saved):
     edit(saved, lambda content: first_question(content).update(epsilon=0.6))
     message = load_error(saved)
     assert "it was edited, its content does not match its digest; plan anew" in message
+
+
+@pytest.mark.parametrize(("guarantee", "total"), [("worst", 4.19), ("exact", 1.99)])
+def test_a_forged_plan_with_its_digest_is_rejected(plan, saved, guarantee, total):
+    """Budgets sum to 4.2, and the largest is 2: smaller totals cannot be."""
+    totals = [total] * len(plan.domain)
+    forms = [msgspec.structs.replace(f, guarantee=guarantee, totals=totals) for f in plan.forms]
+    forged = msgspec.structs.replace(plan, forms=tuple(forms), guarantee=guarantee)
+    forged.save(saved)
+    message = load_error(saved)
+    assert "its reports tell at least" in message
+    assert f"and its total is {total}; plan anew" in message
 
 
 def test_layout_is_no_edit(plan, saved):

@@ -3,6 +3,7 @@
 The schema is published beside this module as `schema.json`.
 """
 
+import math
 import os
 from pathlib import Path
 from typing import Any, Literal
@@ -13,8 +14,10 @@ from seepage import _checks
 from seepage._files import read_small, whole_file
 from seepage.designs.report_channels import Stored
 from seepage.errors import InputError
+from seepage.leakage.release import Release
 from seepage.plan.plan import Plan
 from seepage.plan.wire import Wire, has_wire
+from seepage.totals.result import direct_leakage
 
 VERSION: Literal[1] = 1
 """The version of the format."""
@@ -114,8 +117,38 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         stored = msgspec.json.decode(content, type=PlanFile)
         if not stored.is_intact:
             raise InputError("it was edited, its content does not match its digest; plan anew")
+        _check_totals(stored.plan)
     except OSError as problem:
         raise InputError(f"{file} cannot be read: {problem.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as problem:
         raise InputError(f"{file} is no valid plan: {problem}") from None
     return stored.plan
+
+
+def _check_totals(plan: Plan) -> None:
+    """Raise if a total of a plan is below what single reports tell: its budgets were edited.
+
+    A total is at least the leakage of the attribute's own report, and under `worst` the sum of
+    those of all reports.  Sampled totals are not checked, nor those of known attributes, which are
+    conditional on themselves, nor forms with one shaped report for all answers.
+    """
+    known = plan.provenance.settings.get("known")
+    known = known if isinstance(known, list) else []
+    checked = [index for index, name in enumerate(plan.domain.names) if name not in known]
+    for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True):
+        if not form.is_product or form.guarantee == "sampled":
+            continue
+        own = {
+            name: direct_leakage(Release(one.epsilon, one.delta, one), plan.view)[0]
+            for name, one in mechanisms.items()
+            if not one.delta
+        }
+        least = math.fsum(own.values()) if form.guarantee == "worst" else 0.0
+        for index in checked:
+            name, total = plan.domain.names[index], form.total_values[index]
+            bound = max(least, own.get(name, 0.0))
+            if not form.deltas[index] and total < bound * (1 - 1e-9) - 1e-12:
+                raise InputError(
+                    f"its reports tell at least {bound:.6g} about {name!r}, and its total is "
+                    f"{total:.6g}; plan anew"
+                )
