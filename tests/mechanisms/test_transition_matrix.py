@@ -1,5 +1,6 @@
 """Mechanisms given by a transition matrix: integer thresholds, estimates, leakage."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -85,8 +86,10 @@ def test_estimates_of_deficient_rank_raise(matrix):
 def test_guesses_are_the_likeliest_values():
     mechanism = sp.MatrixMechanism(SURVEY)
     reports = mechanism.perturb([0, 1] * 500, 2)
-    assert mechanism.infer(reports).tolist() == (reports.values == 2).astype(int).tolist()
-    assert mechanism.inferred_channel() == pytest.approx(np.array([[0.9, 0.1], [0.5, 0.5]]))
+    guesses, told = mechanism.infer(reports, 3), np.array(reports.values)
+    assert guesses[told != 1].tolist() == (told[told != 1] == 2).astype(int).tolist()
+    assert 0.3 < guesses[told == 1].mean() < 0.7, "the second output is as likely under both"
+    assert mechanism.inferred_channel() == pytest.approx(np.array([[0.75, 0.25], [0.35, 0.65]]))
 
 
 def test_its_reports_are_identified_by_name_and_thresholds(tmp_path):
@@ -144,3 +147,45 @@ def test_an_impossible_output_is_never_drawn():
     mechanism = sp.MatrixMechanism([[0.5, 0.0, 0.5, 0.0], [0.25, 0.0, 0.75, 0.0]])
     assert set(mechanism.perturb([0, 1] * 500, 1).values.tolist()) == {0, 2}
     assert mechanism.epsilon == pytest.approx(math.log(2))
+
+
+def _as_matrix(mechanism):
+    """The transition matrix of a mechanism at epsilon 1, by enumeration of its reports."""
+    k, name = mechanism.k, mechanism.name
+    if name == "grr":
+        return mechanism.channel()
+    sets = [np.array(bits) for bits in itertools.product([0, 1], repeat=k)]
+    if name == "ss":
+        size = mechanism.size
+        inside = (
+            size * math.exp(mechanism.epsilon) / (size * math.exp(mechanism.epsilon) + k - size)
+        )
+        rows = [s for s in sets if s.sum() == size]
+        chance = {1: inside / math.comb(k - 1, size - 1), 0: (1 - inside) / math.comb(k - 1, size)}
+        return np.array([[chance[s[u]] for s in rows] for u in range(k)])
+    half = math.exp(0.5) / (1 + math.exp(0.5))
+    p, q = (0.5, 1 / (1 + math.e)) if name == "oue" else (half, 1 - half)
+    on = q + (p - q) * np.eye(k)  # P(bit given value)
+    return np.array([[np.where(s, on[u], 1 - on[u]).prod() for s in sets] for u in range(k)])
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "rappor", "ss"])
+def test_the_papers_attacker_on_a_matrix_is_that_of_the_mechanism(name):
+    """Guesses are uniform among the values tied for the largest likelihood."""
+    own = sp.mechanism(name, 5, 1.0)
+    matrix = sp.MatrixMechanism(_as_matrix(own))
+    assert matrix.inferred_channel() == pytest.approx(own.inferred_channel(), abs=1e-9)
+    G = np.random.default_rng(3).dirichlet(np.ones(5), size=3)
+    ours, theirs = (sp.exact_leakage(G, m.inferred_channel()).value for m in (own, matrix))
+    assert theirs == pytest.approx(ours, abs=1e-9)
+    codes = np.arange(5).repeat(8_000)
+    guesses = matrix.infer(matrix.perturb(codes, rng=1), rng=2)
+    assert (guesses == codes).mean() == pytest.approx(own.hit_rate, abs=0.01)
+
+
+def test_tied_outputs_are_guessed_uniformly():
+    """An output that says nothing is guessed as any value, not always as the first."""
+    silent = sp.MatrixMechanism([[0.5, 0.5], [0.5, 0.5]])
+    assert silent.inferred_channel().tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    guesses = silent.infer(silent.perturb(np.zeros(4_000, dtype=int), rng=1), rng=2)
+    assert 0.45 < guesses.mean() < 0.55

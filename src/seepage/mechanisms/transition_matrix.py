@@ -20,14 +20,18 @@ from seepage.mechanisms.exact_draws import (
     Thresholds,
     draw_outputs,
     exact_cells,
+    guess_supported,
     integer_thresholds,
     largest_ratio,
     log_above,
 )
-from seepage.mechanisms.reports import ValueReports
+from seepage.mechanisms.reports import BitReports, ValueReports
 
 IDENTITY_TOLERANCE = 1e-6
 """Largest entry of |C R - I| for which R counts as a right inverse of C."""
+
+TIE_TOLERANCE = 1e-9
+"""Log-likelihoods within this of the largest are tied: equal but for rounding of the matrix."""
 
 
 class MatrixMechanism(Mechanism):
@@ -194,19 +198,19 @@ class MatrixMechanism(Mechanism):
     # The adversary ------------------------------------------------------------------------------
 
     @cached_property
-    def _guesses(self) -> Integers:
-        """The guess for each output: the likeliest value, the first of tied ones."""
-        return np.asarray(self._relative.argmax(axis=0))
+    def _tied(self) -> Booleans:
+        """The values of maximum likelihood for each output, up to rounding, outputs x k."""
+        return np.asarray(self._relative >= self._relative.max(axis=0) - TIE_TOLERANCE).T
 
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
-        """Return the likeliest value of each report."""
-        return np.asarray(self._guesses[reports.below(self.outputs)])
+        """Return the likeliest value of each report, ties at random."""
+        words = BitReports.pack(self._tied)[reports.below(self.outputs)]
+        return guess_supported(words, self.k, source)
 
     def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k."""
-        guessed = np.zeros((self.outputs, self.k))
-        guessed[np.arange(self.outputs), self._guesses] = 1.0
-        return np.asarray(self.channel() @ guessed)
+        """Return P(guess given value), k x k: uniform among tied values [paper, Appendix B]."""
+        guesses = self._tied / self._tied.sum(axis=1, keepdims=True)
+        return np.asarray(self.channel() @ guesses)
 
     @cached_property
     def hit_rate(self) -> float:

@@ -360,6 +360,7 @@ def _score(pairs: PairCounts, name: str, epsilon: float, bound: float, seed: int
     ]
     power = sum(float((f**2).sum()) for f in frequencies)
     variances = [each.variance(pairs.records, f) for each, f in zip(used, frequencies, strict=True)]
+    missed = [1 - np.diag(m.inferred_channel()) @ f for m, f in zip(used, frequencies, strict=True)]
     report = leakage_matrix(pairs, epsilon, mechanism=name).tcpl
     inferred = leakage_matrix(pairs, epsilon, mechanism=name, view="inferred").tcpl
     return MechanismScore(
@@ -368,7 +369,7 @@ def _score(pairs: PairCounts, name: str, epsilon: float, bound: float, seed: int
         frequency_error=sum(squared_error for squared_error, _ in simulated) / power,
         expected_frequency_error=sum(float(part.sum()) for part in variances) / power,
         zero_one_error=float(np.mean([zero_one for _, zero_one in simulated])),
-        expected_zero_one_error=float(np.mean([1 - each.hit_rate for each in used])),
+        expected_zero_one_error=float(np.mean(missed)),
         normalised_tcpl=report / bound if bound > 0 else 1.0,
         normalised_tcpl_inferred=inferred / bound if bound > 0 else 1.0,
         bits=float(np.mean([each.bits for each in used])),
@@ -382,7 +383,6 @@ def _simulate(used: Mechanism, counts: Any, rng: np.random.Generator) -> tuple[f
     wrong: list[Any] = []
 
     def batches() -> Iterator[Any]:
-        """Yield batches of reports, and record which inferred values are wrong."""
         done = 0
         for reports in used.perturb_batches(codes, rng):
             wrong.append(used.infer(reports, rng) != codes[done : done + len(reports)])
