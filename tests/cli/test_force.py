@@ -55,3 +55,12 @@ def test_earlier_charts_and_pages_are_replaced(tmp_path, name):
 def test_an_empty_file_may_be_replaced(tmp_path):
     (tmp_path / "x").touch()
     assert run("analyse", "adult", "--columns", "sex,race", "-o", "x", cwd=tmp_path).returncode == 0
+
+
+def test_a_large_file_of_pair_counts_is_replaced(tmp_path):
+    """The footer of Parquet, with the name, is longer than what is scanned of other files."""
+    header = ",".join(f"column number {number:04d}" for number in range(1_200))
+    (tmp_path / "wide.csv").write_text(f"{header}\n" + 2 * (",".join("ab" * 600) + "\n"))
+    for _ in range(2):
+        done = run("count", "wide.csv", "-o", "wide.pairs", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr

@@ -177,14 +177,16 @@ SCANNED_BYTES = 1 << 16
 def _is_replaceable(path: Path) -> bool:
     """Return whether a path does not exist, is empty, or looks like an earlier output.
 
-    Our Parquet, JSON and HTML contain "seepage"; CSV and text are recognised by the words of
-    their first line, pictures by their signature.
+    Our Parquet (in its footer), JSON and HTML contain "seepage"; CSV and text are recognised by
+    the words of their first line, pictures by their signature.
     """
     if not path.is_file() or not path.stat().st_size:
         return True
     with path.open("rb") as file:
         head = file.read(SCANNED_BYTES)
-        file.seek(max(0, path.stat().st_size - SCANNED_BYTES))
+        file.seek(-min(8, path.stat().st_size), os.SEEK_END)
+        footer = int.from_bytes(file.read(4), "little") if head.startswith(b"PAR1") else 0
+        file.seek(max(0, path.stat().st_size - max(SCANNED_BYTES, footer + 8)))
         tail = file.read()
     if head.startswith((b"PAR1", b"{", b"<!doctype html>")):
         return b"seepage" in head or b"seepage" in tail

@@ -243,7 +243,7 @@ def _write_benchmark(scores: Any, remarks: list[str], options: dict[str, Any]) -
             click.echo(note, err=True)
 
 
-@click.command("reproduce")
+@click.command("reproduce", cls=FileCommand)
 @click.argument("items", nargs=-1, metavar="[ITEM]...")
 @click.option(
     "-o",
@@ -254,8 +254,9 @@ def _write_benchmark(scores: Any, remarks: list[str], options: dict[str, Any]) -
     help="The folder to write to; finished items in it are kept.",
 )
 @click.option("--again", is_flag=True, help="Compute finished items again.")
+@click.option("--force", "replace", is_flag=True, help="Write into a folder with other files.")
 @click.option("--list", "listing", is_flag=True, help="List the items and exit.")
-def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -> None:
+def reproduce(items: tuple[str, ...], output: str, listing: bool, **how: bool) -> None:
     """Reproduce every table and figure of the paper, or only each ITEM, beside the paper's values.
 
     Each item becomes a table (CSV) and charts (SVG, PNG), and all together one page, index.html.
@@ -283,5 +284,5 @@ def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -
         click.echo(f"{item.item}: {verdicts} ({how})", err=True)
 
     with progress_bar("reproducing") as progress:
-        reproduce(items, output, again=again, progress=progress, on_item=print_item)
+        reproduce(items, output, progress=progress, on_item=print_item, **how)
     click.echo(str(Path(output, "index.html")))

@@ -104,6 +104,29 @@ def test_files_of_earlier_runs_are_removed(finds, tmp_path):
 
 
 @pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("name", ["index.html", "second.csv", "second.docx"])
+def test_files_of_others_are_kept(finds, tmp_path, name):
+    (tmp_path / name).write_text("my own work")
+    with pytest.raises(InputError, match="holds other files than those of an earlier run"):
+        reproduce(["second"], tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "my own work"
+    reproduce(["second"], tmp_path, replace=True)
+    assert ((tmp_path / name).read_text() == "my own work") == (name == "second.docx")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_run_stopped_in_its_first_item_continues(finds, tmp_path):
+    finds["first"].failing = True
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(folder=tmp_path)
+    finds["first"].failing = False
+    (tmp_path / "first.md").write_text("a note of the reader")
+    reproduce(folder=tmp_path, again=True)
+    assert (tmp_path / "first.md").exists()
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_a_stopped_run_keeps_what_is_finished_and_continues(finds, tmp_path):
     finds["second"].failing = True
     with pytest.raises(KeyboardInterrupt):

@@ -23,7 +23,7 @@ from seepage._pages import render_page
 from seepage._results import Progress, csv_text, json_text
 from seepage.charts.chart_files import save_chart
 from seepage.data.datasets import BUNDLED, dataset
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 from seepage.study.reproduction import fig4_fig5_leakage, fig8_beyond, tables_fig6_fig7
 from seepage.study.reproduction.findings import (
     PAPER,
@@ -79,6 +79,7 @@ def reproduce(
     folder: str | Path = "reproduction",
     *,
     again: bool = False,
+    replace: bool = False,
     progress: Progress | None = None,
     on_item: ItemCallback | None = None,
 ) -> list[FinishedItem]:
@@ -96,6 +97,8 @@ def reproduce(
         The output folder; created if it does not exist.
     again
         Compute finished items again.
+    replace
+        Write into a folder that holds files of something else, and replace those of the same name.
     progress
         Called with the number of items done and of all items requested.
     on_item
@@ -115,7 +118,11 @@ def reproduce(
     ['agrees', 'ours']
     """
     requested = {_checks.choice(name, "item", ITEMS) for name in names} or set(ITEMS)
-    output = _created(Path(folder))
+    output = Path(folder)
+    if not replace:
+        _check_folder(output)
+    _created(output)
+    _write_summary(output)
     data = Data()
     done: list[FinishedItem] = []
     for name in (name for name in ITEMS if name in requested):
@@ -139,12 +146,27 @@ def reproduce(
     return done
 
 
-def _created(folder: Path) -> Path:
+def _check_folder(folder: Path) -> None:
+    """Raise unless a folder is new, empty or of an earlier run, which begins with its page."""
+    page = folder / "index.html"
+    if page.is_file():
+        ours = TITLE.encode() in page.read_bytes()
+    else:
+        ours = not folder.is_dir() or not any(folder.iterdir())
+    if not ours:
+        raise InputError(
+            f"the folder {str(folder)!r} holds other files than those of an earlier run; choose a "
+            "new one, or write into it (",
+            Setting("replace"),
+            ")",
+        )
+
+
+def _created(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InputError(f"cannot make the folder {str(folder)!r}: {problem.strerror}") from None
-    return folder
 
 
 def _write_summary(folder: Path) -> None:
@@ -182,8 +204,9 @@ def _save(
 
     The item's files of earlier runs are removed first.
     """
-    for old in [*folder.glob(f"{name}.*"), *folder.glob(f"{name}-?.*")]:
-        old.unlink()
+    for ending in ("json", "csv", *PICTURES):
+        for old in [folder / f"{name}.{ending}", *folder.glob(f"{name}-?.{ending}")]:
+            old.unlink(missing_ok=True)
     charts = {f"{name}-{key}" if key else name: chart for key, chart in finding.charts.items()}
     for title, chart in charts.items():
         for kind in PICTURES:
@@ -228,6 +251,8 @@ def _state(name: str) -> str:
 
 # The page: self-contained, without scripts or external resources ---------------------------------
 
+TITLE = "The paper, reproduced"
+
 SAME = 1e-6
 """Relative tolerance within which a number equals that of the committed run."""
 
@@ -246,7 +271,7 @@ def make_page(
     states = [state for item in made for state in item.data.items()]
     return render_page(
         "reproduction.html",
-        "The paper, reproduced",
+        TITLE,
         styles=["reproduction"],
         images="data:",
         version=__version__,
