@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -221,11 +222,12 @@ class DesignRun:
 
     def search(self) -> None:
         """Run column generation; an interrupt ends it and keeps the last complete round."""
-        self.run_rounds(self._rounds(np.random.default_rng(self.options.seed)))
-
-    def _rounds(self, rng: np.random.Generator) -> Iterator[ShareSolution]:
-        for thorough in (False, True):
-            yield from generate_forms(self.search_forms, self.pool, self.certifier, rng, thorough)
+        rng = np.random.default_rng(self.options.seed)
+        stages = (
+            generate_forms(self.search_forms, self.pool, self.certifier, rng, thorough)
+            for thorough in (False, True)
+        )
+        self.run_rounds(chain.from_iterable(stages))
 
     def run_rounds(self, rounds: Iterator[ShareSolution]) -> None:
         """Run the rounds of a search; an interrupt ends it and keeps the last complete round."""

@@ -86,10 +86,8 @@ class FormProblem:
     fixed_caps: bool = False
     max_cells: float = math.inf
     caps: Floats = field(init=False)
-    _positions: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._positions = {name: j for j, name in enumerate(self.domain.names)}
         caps = np.minimum(self.limits, min(self.record_limit, MAX_BUDGET))
         self.caps = np.where(self.collected, caps, 0.0)
         if not self.fixed_caps:
@@ -186,7 +184,7 @@ class FormProblem:
 
     def indices(self, form: Form) -> Indices:
         """Return the attributes that a form asks for, by index."""
-        return tuple(self._positions[name] for name in form.attributes)
+        return tuple(map(self.domain.index, form.attributes))
 
     def is_useful(self, form: Form) -> bool:
         """Return whether every budget is at least the minimum useful one, and one is above 0."""

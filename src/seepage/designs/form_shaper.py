@@ -297,21 +297,20 @@ POPULATION_SEARCH_END, POPULATION_SHAPING_END = 0.25, 0.8
 def shape_forms(run: "DesignRun") -> None:
     """Search for forms that can be shaped, and add the improving shaped forms to the pool."""
     problem, timer, seconds = run.problem, run.timer, run.timer.seconds
-    how = run.options.shape
     if run.certifier.scope == "population":
-        _shape_for_population(run, how)
+        _shape_for_population(run)
         return
-    if how != "single":
+    if run.options.shape != "single":
         timer.seconds, problem.max_cells = seconds * TABLE_SEARCH_END, MAX_SHAPED
         run.search()
         timer.seconds, problem.max_cells = seconds, math.inf
-    shaper = FormShaper(run.certifier, run.records, timer, how)
+    shaper = FormShaper(run.certifier, run.records, timer, run.options.shape)
     run.run_rounds(shaper.improve(run.pool, run.search_forms))
 
 
-def _shape_for_population(run: "DesignRun", how: str) -> None:
+def _shape_for_population(run: "DesignRun") -> None:
     """Search and shape on a fifth of the records; add the forms that the other records certify."""
-    timer, seconds = run.timer, run.timer.seconds
+    timer, seconds, how = run.timer, run.timer.seconds, run.options.shape
     confidence = halved(run.certifier.confidence or 0.0)
     fifth, rest = split_records(run.records, run.options.seed)
     scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)

@@ -194,10 +194,10 @@ class PopulationCertifier(Certifier):
     def __init__(
         self, problem: FormProblem, records: Records, confidence: float, shared: bool = False
     ) -> None:
-        level = _checks.inner_probability(confidence, "confidence")
+        level = halved(confidence) if shared else confidence
         self.population = PopulationForms(
             problem.scorer.counter,
-            _checks.inner_probability(halved(level) if shared else level, "confidence"),
+            _checks.inner_probability(level, "confidence"),
             problem.largest,
             np.flatnonzero(problem.collected).tolist(),
         )

@@ -230,15 +230,8 @@ class TableCertifier(Certifier):
         """Return the exact totals of a shaped report, computed in integers and rounded up."""
         from seepage.designs.admissible_reports import realised_ratio  # imports SciPy
 
-        realised = made.realised()
-        return np.array(
-            [
-                realised[name]
-                if name in realised
-                else log_above(realised_ratio(made.thresholds, counts.ratio_limit(name, 0.0)))
-                for name in counts.targets
-            ]
-        )
+        limits = [counts.ratio_limit(name, 0.0) for name in counts.targets]
+        return np.array([log_above(realised_ratio(made.thresholds, limit)) for limit in limits])
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
         """Return a form of the search, whose totals are certified, with refined budgets."""

@@ -140,20 +140,13 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
         return Attribute(self.name, self.values, tuple(map(float, self.edges)))
 
 
-@dataclass(frozen=True)
-class PlannedAttribute:
+class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
     """One attribute of a plan, with its limit, its total, and the forms that ask for it.
 
     Parameters
     ----------
-    attribute
-        The attribute with its values and bin edges.
-    public
-        Whether its value is public: identity release, without a mechanism.
-    limit
-        The largest admissible total in nats; None for no limit.
-    frequencies
-        Nominal frequencies of the values; empty: uniform.
+    name, public, limit, values, edges, frequencies
+        As in the file of the plan.
     asking
         The forms that ask for it, each with its number from 1.
     total, total_delta
@@ -163,10 +156,6 @@ class PlannedAttribute:
         The number of the form that attains it, from 1.
     """
 
-    attribute: Attribute
-    public: bool
-    limit: float | None
-    frequencies: tuple[float, ...]
     asking: tuple[tuple[int, Form], ...]
     total: float
     total_delta: float
@@ -176,21 +165,14 @@ class PlannedAttribute:
     def of(cls, stored: StoredAttribute, index: int, forms: Sequence[Form]) -> "PlannedAttribute":
         """Return an attribute of a plan, by its index in the domain, with the plan's forms."""
         totals = [float(form.totals[index]) for form in forms]
+        numbered = enumerate(forms, 1)
         return cls(
-            stored.attribute,
-            stored.public,
-            stored.limit,
-            stored.frequencies,
-            tuple((n, form) for n, form in enumerate(forms, 1) if stored.name in form.attributes),
-            max(totals),
-            max(form.deltas[index] for form in forms),
-            totals.index(max(totals)) + 1,
+            **msgspec.structs.asdict(stored),
+            asking=tuple((n, form) for n, form in numbered if stored.name in form.attributes),
+            total=max(totals),
+            total_delta=max(form.deltas[index] for form in forms),
+            form=totals.index(max(totals)) + 1,
         )
-
-    @property
-    def name(self) -> str:
-        """The attribute's name."""
-        return self.attribute.name
 
     @property
     def mechanism(self) -> str | None:
