@@ -14,7 +14,7 @@ from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio, rou
 from seepage._results import Result
 from seepage.designs.admissible_reports import RatioLimit, answer_limits, realised_ratio
 from seepage.errors import InputError
-from seepage.mechanisms.base import Estimate
+from seepage.mechanisms.base import Estimate, integer_codes
 from seepage.mechanisms.exact_draws import Thresholds, log_above
 from seepage.mechanisms.reports import ValueReports
 from seepage.mechanisms.transition_matrix import MatrixMechanism, least_squares_inverse
@@ -308,16 +308,11 @@ class ShapedMechanism(MatrixMechanism, Result):
         if missing:
             raise InputError(f"answers must have codes of {missing[0]!r}", parameter="answers")
         columns = [
-            _checks.array(given[source], f"answers of {source!r}") for source in self.sources
+            integer_codes(given[source], size, f"answers of {source!r}")
+            for source, size in zip(self.sources, self.sizes, strict=True)
         ]
-        for source, column, size in zip(self.sources, columns, self.sizes, strict=True):
-            whole = column.ndim == 1 and (column.dtype.kind in "iu" or not column.size)
-            if not whole or len(column) != len(columns[0]):
-                raise InputError(f"answers of {source!r} must be integers, one for each record")
-            if column.size and (column.min() < 0 or column.max() >= size):
-                raise InputError(f"answers of {source!r} must be from 0 to {size - 1}")
-        if not columns[0].size:
-            return np.zeros(0, dtype=np.int64)
+        if len(set(map(len, columns))) > 1:
+            raise InputError("answers must have one code for each record", parameter="answers")
         return np.asarray(np.ravel_multi_index(columns, self.sizes), dtype=np.int64)
 
     def _headline(self) -> str:

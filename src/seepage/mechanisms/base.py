@@ -346,15 +346,7 @@ class Mechanism(ABC):
 
     def checked_codes(self, codes: ArrayLike) -> Integers:
         """Return codes as integers; raise where one is not an integer from 0 to k - 1."""
-        array = _checks.array(codes, "codes")
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InputError("codes must be a one-dimensional array of integers", parameter="codes")
-        if array.size and (array.min() < 0 or array.max() >= self.k):
-            row = int(np.flatnonzero((array < 0) | (array >= self.k))[0])
-            raise InputError(
-                f"codes must be from 0 to {self.k - 1}; row {row} is outside", parameter="codes"
-            )
-        return array.astype(np.int64, copy=False)
+        return integer_codes(codes, self.k, "codes")
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism with these parameters."""
@@ -383,3 +375,14 @@ class Mechanism(ABC):
     def __repr__(self) -> str:
         parts = ", ".join(f"{key}={value}" for key, value in self.describe().items())
         return f"{type(self).__name__}({parts})"
+
+
+def integer_codes(codes: ArrayLike, k: int, what: str) -> Integers:
+    """Return codes as integers; raise where one is not an integer from 0 to k - 1."""
+    array = _checks.array(codes, what)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InputError(f"{what} must be a one-dimensional array of integers", parameter=what)
+    if array.size and (array.min() < 0 or array.max() >= k):
+        row = int(np.flatnonzero((array < 0) | (array >= k))[0])
+        raise InputError(f"{what} must be from 0 to {k - 1}; row {row} is outside", parameter=what)
+    return array.astype(np.int64, copy=False)
