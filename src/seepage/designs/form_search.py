@@ -26,7 +26,7 @@ from seepage.designs.form import Form
 from seepage.designs.form_problem import FormProblem, Indices
 
 if TYPE_CHECKING:
-    from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 MIN_STEP_GAIN = 1e-6
 """Minimum relative increase of the gain for a step of the local search; guards against rounding."""
@@ -105,7 +105,7 @@ class Certifier(Protocol):
     mergeable: Records | None = None
     max_pairs: int
 
-    def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
+    def shaped_totals(self, made: "ShapedMechanism") -> Floats:
         """Return the certified totals of a shaped report."""
         ...
 

@@ -29,7 +29,7 @@ from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.population_certifier import PopulationCertifier, halved
 from seepage.designs.report_channels import MatrixChannel
 from seepage.designs.shape_form import MAX_CELLS, form_table, shape_form
-from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
+from seepage.designs.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped_population import (
     SPLIT_FACTOR,
     certified_mechanism,
@@ -212,14 +212,14 @@ class FormShaper:
             **effort,
         }
         try:
-            table = form_table(self.records, form.attributes, self.problem.domain.names)
             if self.confidence is None:
+                table = form_table(self.records, form.attributes, self.protected)
                 mechanism = shape_form(table, self.protected, **options)
             else:
                 mechanism = select_mechanism(
                     self.records, form.attributes, self.protected, options, self.confidence
                 )
-            return self.with_matrix(mechanism, table)
+            return self.with_matrix(mechanism)
         except (InputError, np.linalg.LinAlgError):
             return None
 
@@ -241,9 +241,9 @@ class FormShaper:
             "rule": "record" if self.shape == "record" else "answer",
         }
 
-    def with_matrix(self, mechanism: ShapedMechanism, counts: AnswerCounts) -> Form:
+    def with_matrix(self, mechanism: ShapedMechanism) -> Form:
         """Return the form of one shaped report; raises if that cannot estimate every answer."""
-        totals = self.certifier.shaped_totals(counts, mechanism)
+        totals = self.certifier.shaped_totals(mechanism)
         form = Form.of(MatrixChannel.of_shaped(mechanism), "exact", totals.tolist())
         self.problem.row(form)
         return form
@@ -262,8 +262,7 @@ class FormShaper:
             selected = form.channel.shaped
             try:
                 mechanism = certified_mechanism(selected, self.protected, rest, records, level)
-                counts = form_table(rest, form.attributes, self.protected)
-                certified.append(self.with_matrix(mechanism, counts))
+                certified.append(self.with_matrix(mechanism))
             except InputError:
                 continue
         return certified

@@ -27,7 +27,7 @@ from seepage.errors import InputError
 from seepage.totals.population_totals import form_level, form_total_limits
 
 if TYPE_CHECKING:
-    from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 TOLERANCE = 5e-4
 """Relative accuracy of certified budgets; they are rounded down."""
@@ -277,7 +277,7 @@ class PopulationCertifier(Certifier):
             return None
         return self._single_question(j, "exact")
 
-    def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
+    def shaped_totals(self, made: "ShapedMechanism") -> Floats:
         """Return upper confidence limits of the totals of a shaped report that has them.
 
         A report that is not certified on other records yet is promised its limits.

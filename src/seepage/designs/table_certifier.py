@@ -24,7 +24,7 @@ from seepage.mechanisms.exact_draws import log_above
 from seepage.totals.total import total_leakage
 
 if TYPE_CHECKING:
-    from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 MERGED_TIME = 0.2
 """Share of the time limit after which `merged` totals are not computed any more."""
@@ -226,10 +226,12 @@ class TableCertifier(Certifier):
                 forms.append(form)
         return forms
 
-    def shaped_totals(self, counts: "AnswerCounts", made: "ShapedMechanism") -> Floats:
+    def shaped_totals(self, made: "ShapedMechanism") -> Floats:
         """Return the exact totals of a shaped report, computed in integers and rounded up."""
-        from seepage.designs.admissible_reports import realised_ratio  # imports SciPy
+        from seepage.designs.admissible_reports import realised_ratio
+        from seepage.designs.shape_form import form_table  # imports SciPy
 
+        counts = form_table(self.records, made.sources, self.problem.domain.names)
         limits = [counts.ratio_limit(name, 0.0) for name in counts.targets]
         return np.array([log_above(realised_ratio(made.thresholds, limit)) for limit in limits])
 
