@@ -95,14 +95,10 @@ class Problem:
         """Return the leakage matrix at some budgets."""
         return leakage_matrix(self.pairs, epsilons, mechanism=self.release_names)
 
-    def independent(self, epsilons: Floats) -> Floats:
-        """Return the sum of leakages about each attribute: one leakage matrix, milliseconds."""
-        return independent_totals(self.matrix(epsilons))[0]
-
     def totals(self, epsilons: Floats) -> Floats:
         """Return the total of each attribute in nats at some budgets, under the guarantee."""
-        if self.guarantee == "independent":
-            return self.independent(epsilons)
+        if self.guarantee == "independent":  # the sum of a row of one matrix, milliseconds
+            return independent_totals(self.matrix(epsilons))[0]
         return totals_at(self, epsilons).values
 
     def excess(self, totals: Floats) -> float:

@@ -73,11 +73,6 @@ def factor(value: float) -> str:
     return f"{above:,.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
 
 
-def protected(plan: Plan) -> list[PlannedAttribute]:
-    """Return the attributes that have a limit."""
-    return [planned for planned in plan.attributes if planned.limit is not None]
-
-
 def unlimited(plan: Plan) -> list[PlannedAttribute]:
     """Return the attributes without a limit that are not public."""
     return [p for p in plan.attributes if p.limit is None and not p.public]
@@ -85,14 +80,13 @@ def unlimited(plan: Plan) -> list[PlannedAttribute]:
 
 def promise(plan: Plan) -> str:
     """Return the first sentence: what is collected, and the limits that are guaranteed."""
-    limited = protected(plan)
-    if not limited:
+    limits = sorted({p.limit for p in plan.attributes if p.limit is not None})
+    if not limits:
         largest = max(planned.total for planned in plan.attributes)
         return (
             f"{_collection(plan)}. It has no limits; {_claim(plan)}all reports of a person "
             f"together tell at most {nats(largest)} nats about any one attribute ({FACTOR})."
         )
-    limits = sorted({float(planned.limit or 0.0) for planned in limited})
     limit_range = " to ".join(f"{limit:g}" for limit in dict.fromkeys((limits[0], limits[-1])))
     about = "any one attribute" if not unlimited(plan) else "any one attribute that has a limit"
     each = ", by attribute" if len(limits) > 1 else ""
