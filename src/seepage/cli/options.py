@@ -66,8 +66,9 @@ def _as_option(one: Field[Any]) -> Callable[[Command], Command]:
     if "each" not in how:
         return option
     parse = _number_or_none if how["type"] is float else _as_text
-    single = setting_option(f"{flag}-of", parse=parse, metavar="NAME=VALUE", help=how["each"])
-    return grouped(option, single)
+    read = partial(_parse_settings, f"{flag}-of", parse)
+    single: dict[str, Any] = {"metavar": "NAME=VALUE", "help": how["each"]}
+    return grouped(option, click.option(f"{flag}-of", multiple=True, callback=read, **single))
 
 
 def _reading(one: Field[Any], flag: str) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def _reading(one: Field[Any], flag: str) -> dict[str, Any]:
         metavar = how.get("metavar", "A,B,...")
         multiple = {"multiple": True} if several else {}
         return {"callback": _parse_names, "metavar": metavar, **multiple}
-    parse = parse_number if float in get_args(kind) else _as_text
+    parse = _number if float in get_args(kind) else _as_text
     return {"callback": partial(_parse_settings, flag, parse), "multiple": True}
 
 
@@ -115,7 +116,7 @@ def _as_text(text: str, _: str) -> str:
     return text
 
 
-def parse_number(text: str, name: str) -> float:
+def _number(text: str, name: str) -> float:
     """Return the number of a NAME=NUMBER setting."""
     try:
         return float(text)
@@ -124,15 +125,7 @@ def parse_number(text: str, name: str) -> float:
 
 
 def _number_or_none(text: str, name: str) -> float | None:
-    return None if text.strip().casefold() == "none" else parse_number(text, name)
-
-
-def setting_option(
-    *names: str, parse: Parse = _as_text, **more: Any
-) -> Callable[[Command], Command]:
-    """Return an option NAME=VALUE that may be repeated; the command gets a mapping."""
-    parse_all = partial(_parse_settings, names[0], parse)
-    return click.option(*names, multiple=True, callback=parse_all, **more)
+    return None if text.strip().casefold() == "none" else _number(text, name)
 
 
 def _parse_settings(
@@ -284,21 +277,18 @@ def engine_session(data: str) -> Iterator[None]:
 
 # Options that several commands share -------------------------------------------------------------
 
-BUDGET = click.option(
-    "-e", "--epsilon", type=float, default=1.0, help="The budget of each attribute."
-)
 MASTER = click.option(
     "--master", metavar="URL", help="Spark's master; by default all cores of this machine."
 )
-FORMAT = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    help="How to write the result.",
-)
 output_options = grouped(
-    FORMAT, click.option("-o", "--output", type=OutputFile(), help="Write to a file.")
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "json", "csv"]),
+        default="table",
+        help="How to write the result.",
+    ),
+    click.option("-o", "--output", type=OutputFile(), help="Write to a file."),
 )
 """Options of where and how the result is written."""
 

@@ -121,7 +121,7 @@ INPUT_PARAMETERS = (
     "domain",
     "transitions",
 )
-"""Parameters that name input files.  Not `check`: it may be overwritten by the certified plan."""
+"""Parameters that name input files."""
 
 
 def option_name(option: click.Parameter) -> str:

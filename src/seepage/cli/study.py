@@ -8,7 +8,6 @@ import click
 
 from seepage import _checks
 from seepage.cli.options import (
-    BUDGET,
     SEED,
     chart_option,
     click_options,
@@ -26,7 +25,7 @@ SHOWN_PAIRS = 20
 
 @click.command("simulate", cls=FileCommand)
 @click.argument("data")
-@BUDGET
+@click.option("-e", "--epsilon", type=float, default=1.0, help="The budget of each attribute.")
 @click.option("-m", "--mechanism", default="grr", help="The mechanism.")
 @click.option("--replicas", type=int, default=50, help="Number of reports per record.")
 @click.option(
