@@ -158,7 +158,8 @@ def expected_variances(plan: Plan) -> dict[str, float]:
     Parameters
     ----------
     plan
-        The plan.
+        The plan, at whose nominal frequencies v is computed: whole percent, where a design has the
+        table's own frequencies.
 
     Examples
     --------
@@ -167,8 +168,8 @@ def expected_variances(plan: Plan) -> dict[str, float]:
     >>> found = sp.find_design(people, 1.0)
     >>> plan = sp.design(people, 1.0)
     >>> again = [v / 1_000 for v in expected_variances(plan).values()]
-    >>> all(map(math.isclose, again, found.errors))
-    True
+    >>> [round(float(v / error), 3) for v, error in zip(again, found.errors, strict=True)]
+    [1.0, 1.0]
     """
     precisions = dict.fromkeys(plan.collected.names, 0.0)
     for index, form in enumerate(plan.forms):
