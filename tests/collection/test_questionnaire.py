@@ -411,12 +411,16 @@ def test_files_that_are_not_of_a_client_are_kept(tmp_path, name):
     folder, page = tmp_path / "out", tmp_path / "s.html"
     folder.mkdir()
     (folder / name).write_text("/** mine */")
-    done = run("client", tmp_path / "plan-file.json", "-o", folder, "--questionnaire", page)
+    command = ["client", tmp_path / "plan-file.json", "-o", folder, "--questionnaire", page]
+    done = run(*command)
     assert done.returncode == 2
     assert "exists and is no file of a client" in done.stderr
+    assert "replace it (--force)" in done.stderr
     assert [file.name for file in folder.iterdir()] == [name]
     assert (folder / name).read_text() == "/** mine */"
     assert not page.exists()
+    assert run(*command, "--force").returncode == 0
+    assert (folder / name).read_text() != "/** mine */"
     (folder / name).unlink()
     write_client(plan, folder, vectors=1)
     write_client(plan_for(counts(), 2.0), folder, vectors=2)  # its own files are replaced

@@ -384,7 +384,8 @@ def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> 
         endpoint, title = options["endpoint"], options["title"]
         page = questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title)
     if folder is not None:
-        written = plan.write_client(folder, vectors=vectors)
+        force = click.get_current_context().meta["force"]
+        written = plan.write_client(folder, vectors=vectors, force=force)
         click.echo(f"wrote {', '.join(file.name for file in written)} -> {folder}")
     if questionnaire is not None:
         write_text(questionnaire, page)

@@ -211,7 +211,7 @@ class FileCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the files, then run the command."""
-        force = ctx.params.pop("force", False)
+        force = ctx.meta["force"] = ctx.params.pop("force", False)
         if sys.stdout is None and ctx.params.get("output", "none needed") is None:
             raise InputError("standard output is closed, so --output must be given")
         names = [name for param in self.params if (name := param.name) in INPUT_PARAMETERS]

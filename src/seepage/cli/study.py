@@ -253,9 +253,9 @@ def _write_benchmark(scores: Any, remarks: list[str], options: dict[str, Any]) -
     help="The folder to write to; finished items in it are kept.",
 )
 @click.option("--again", is_flag=True, help="Compute finished items again.")
-@click.option("--force", "replace", is_flag=True, help="Write into a folder with other files.")
+@click.option("--force", is_flag=True, help="Write into a folder with other files.")
 @click.option("--list", "listing", is_flag=True, help="List the items and exit.")
-def reproduce(items: tuple[str, ...], output: str, listing: bool, **how: bool) -> None:
+def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -> None:
     """Reproduce every table and figure of the paper, or only each ITEM, beside the paper's values.
 
     Each item becomes a table (CSV) and charts (SVG, PNG), and all together one page, index.html.
@@ -282,6 +282,7 @@ def reproduce(items: tuple[str, ...], output: str, listing: bool, **how: bool) -
         how = f"{item.seconds:.1f} s" if computed else "kept"
         click.echo(f"{item.item}: {verdicts} ({how})", err=True)
 
+    how = {"again": again, "force": click.get_current_context().meta["force"]}
     with progress_bar("reproducing") as progress:
         reproduce(items, output, progress=progress, on_item=print_item, **how)
     click.echo(str(Path(output, "index.html")))

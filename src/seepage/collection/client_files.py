@@ -20,7 +20,7 @@ from seepage.collection.reference_client import WORD, draw_form, form_bytes, per
 from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
 from seepage.designs.form import Form
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import factor
@@ -305,7 +305,9 @@ def _record_vector(
     return {"form": form, "answers": answers, "bytes": data.hex(), "report": report}
 
 
-def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 100) -> list[Path]:
+def write_client(
+    plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 100, force: bool = False
+) -> list[Path]:
     """Write the files of a client into a folder, which is created if it does not exist.
 
     Parameters
@@ -317,6 +319,8 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
         `vectors.json`.
     vectors
         Number of test vectors for the draw of the form, and for the reports of each form.
+    force
+        Replace files of the same names that are not of a client.
 
     Returns
     -------
@@ -336,7 +340,8 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
         "vectors.json": msgspec.json.encode(header | client_vectors(wire, vectors)) + b"\n",
     }
     try:
-        _check_replaceable(target, contents)
+        if not force:
+            _check_replaceable(target, contents)
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {str(target)!r}: {error.strerror}") from None
@@ -351,4 +356,9 @@ def _check_replaceable(folder: Path, contents: Mapping[str, bytes]) -> None:
     for name, content in contents.items():
         file, start = folder / name, content[:SAME_START]
         if file.exists() and not (file.is_file() and file.read_bytes().startswith(start)):
-            raise InputError(f"{str(file)!r} exists and is no file of a client; use a new folder")
+            raise InputError(
+                f"{str(file)!r} exists and is no file of a client; use a new folder, or replace ",
+                "it (",
+                Setting("force"),
+                ")",
+            )

@@ -365,11 +365,13 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
             self, reports, view=view, confidence=confidence, method=method, progress=progress
         )
 
-    def write_client(self, folder: str | os.PathLike[str], *, vectors: int = 100) -> list[Path]:
+    def write_client(
+        self, folder: str | os.PathLike[str], *, vectors: int = 100, force: bool = False
+    ) -> list[Path]:
         """Write a client for browsers and Node; see `collection.client_files.write_client`."""
         from seepage.collection.client_files import write_client
 
-        return write_client(self, folder, vectors=vectors)
+        return write_client(self, folder, vectors=vectors, force=force)
 
     def write_questionnaire(
         self,

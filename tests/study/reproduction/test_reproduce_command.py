@@ -25,6 +25,17 @@ def test_one_item_then_the_same_again(capsys, tmp_path):
     assert "(kept)" in capsys.readouterr().err
 
 
+def test_a_folder_with_other_files_needs_force(capsys, tmp_path):
+    (tmp_path / "example.csv").write_text("mine")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["reproduce", "example", "-o", str(tmp_path)])
+    assert stop.value.code == 2
+    assert "or write into it (--force)" in capsys.readouterr().err
+    assert (tmp_path / "example.csv").read_text() == "mine"
+    cli.main(["reproduce", "example", "-o", str(tmp_path), "--force"])
+    assert (tmp_path / "example.csv").read_text() != "mine"
+
+
 @pytest.mark.parametrize("item", ["fig4", "figure4a", "everything"])
 def test_an_unknown_item_is_one_line_and_exit_2(capsys, tmp_path, item):
     with pytest.raises(SystemExit) as stop:

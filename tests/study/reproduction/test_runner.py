@@ -111,7 +111,7 @@ def test_files_of_others_are_kept(finds, tmp_path, name):
         reproduce(["second"], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "my own work"
-    reproduce(["second"], tmp_path, replace=True)
+    reproduce(["second"], tmp_path, force=True)
     assert ((tmp_path / name).read_text() == "my own work") == (name == "second.docx")
 
 

@@ -79,7 +79,7 @@ def reproduce(
     folder: str | Path = "reproduction",
     *,
     again: bool = False,
-    replace: bool = False,
+    force: bool = False,
     progress: Progress | None = None,
     on_item: ItemCallback | None = None,
 ) -> list[FinishedItem]:
@@ -97,7 +97,7 @@ def reproduce(
         The output folder; created if it does not exist.
     again
         Compute finished items again.
-    replace
+    force
         Write into a folder that holds files of something else, and replace those of the same name.
     progress
         Called with the number of items done and of all items requested.
@@ -119,7 +119,7 @@ def reproduce(
     """
     requested = {_checks.choice(name, "item", ITEMS) for name in names} or set(ITEMS)
     output = Path(folder)
-    if not replace:
+    if not force:
         _check_folder(output)
     _created(output)
     _write_summary(output)
@@ -157,7 +157,7 @@ def _check_folder(folder: Path) -> None:
         raise InputError(
             f"the folder {str(folder)!r} holds other files than those of an earlier run; choose a "
             "new one, or write into it (",
-            Setting("replace"),
+            Setting("force"),
             ")",
         )
 
