@@ -267,6 +267,16 @@ def options(
             raise InputError(f"there is no option {name!r}{hint}")
 
 
+def address_space() -> float:
+    """Return the limit of the process's address space (`ulimit -v`) in GiB; infinite if none."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return math.inf
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return math.inf if soft == resource.RLIM_INFINITY else soft / 2**30
+
+
 def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return the hint "; did you mean ...?" with the closest known name, or an empty string."""
     by_folded = {name.casefold(): name for name in known}

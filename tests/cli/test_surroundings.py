@@ -49,12 +49,24 @@ def test_a_closed_error_stream_keeps_the_exit_code(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
-@pytest.mark.parametrize("gigabytes", [0.5, 0.6, 0.7])
+@pytest.mark.parametrize("gigabytes", [0.5, 0.7, 1.5, 1.8])
 def test_too_little_address_space_is_said_in_one_line(tmp_path, gigabytes):
     done = shell(f"ulimit -v {int(gigabytes * 1e6)}; seepage analyse adult", tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("seepage: the address space limit (ulimit -v) must be")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
+def test_charts_that_cannot_be_drawn_are_said_in_one_line(tmp_path):
+    """vl-convert's V8 reserves address space, and ends the process where there is none."""
+    limited = "ulimit -v 8000000; seepage analyse adult --columns sex,income"
+    done = shell(f"{limited} --chart chart.svg", tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "drawing a chart needs an address space" in done.stderr
+    assert not (tmp_path / "chart.svg").exists()
+    assert shell(f"{limited} --report page.html", tmp_path).returncode == 0
+    assert "too little address space" in (tmp_path / "page.html").read_text()
 
 
 def test_running_out_of_memory_is_said_in_one_line(tmp_path):

@@ -14,6 +14,9 @@ from seepage._files import whole_file
 from seepage._pages import render_page
 from seepage.errors import InputError
 
+MIN_ADDRESS_SPACE = 96
+"""GiB of address space that vl-convert's V8 reserves; it ends the process where it cannot."""
+
 FORMATS = (".svg", ".png", ".pdf", ".html", ".json")
 
 
@@ -48,6 +51,11 @@ def save_chart(chart: Any, path: str | Path) -> None:
     """
     ending = chart_ending(path)
     _checks.instance(chart, "chart", alt.TopLevelMixin, "an Altair chart")
+    if ending != ".json" and (given := _checks.address_space()) < MIN_ADDRESS_SPACE:
+        raise InputError(
+            f"drawing a chart needs an address space (ulimit -v) of {MIN_ADDRESS_SPACE} GiB, got "
+            f"{given:.2f} GiB; a chart as .json needs none"
+        )
     binary = ending in (".png", ".pdf")
     drawn: Any = BytesIO() if binary else StringIO()
     scale = {"scale_factor": 2} if ending == ".png" else {}
@@ -63,9 +71,9 @@ def inline_svg(chart: Any, label: str) -> Markup | None:
     """Return an Altair chart as an SVG element for a page, coloured by the page's style sheet.
 
     Each mark's description is its tooltip.  Without a background, so that it suits a dark page.
-    None where vl-convert, which some platforms lack, is not installed.
+    None where vl-convert, which some platforms lack, is not installed or cannot run.
     """
-    if find_spec("vl_convert") is None:
+    if find_spec("vl_convert") is None or _checks.address_space() < MIN_ADDRESS_SPACE:
         return None
     drawn = StringIO()
     chart.save(drawn, format="svg")

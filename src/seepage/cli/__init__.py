@@ -40,8 +40,8 @@ HELP_REQUEST = getattr(click.exceptions, "NoArgsIsHelpError", ())
 EXIT_INTERRUPTED = 130
 EXIT_FAILED = 1
 
-MIN_ADDRESS_SPACE = 1 << 30
-"""In bytes; with less, libraries that allocate memory in their own threads crash or hang."""
+MIN_ADDRESS_SPACE = 2
+"""Minimum address space in GiB: below, OpenBLAS waits for ever for memory of its threads."""
 
 
 class LazyGroup(click.Group):
@@ -118,16 +118,11 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _check_address_space() -> None:
-    """Raise an InputError if `ulimit -v` is below the minimum for PyArrow and Numba."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY and soft < MIN_ADDRESS_SPACE:
+    """Raise an InputError if `ulimit -v` is below the minimum for PyArrow, SciPy and Numba."""
+    if (given := _checks.address_space()) < MIN_ADDRESS_SPACE:
         raise InputError(
-            f"the address space limit (ulimit -v) must be at least 1 GiB, got "
-            f"{soft / 2**30:.2f} GiB"
+            f"the address space limit (ulimit -v) must be at least {MIN_ADDRESS_SPACE} GiB, got "
+            f"{given:.2f} GiB"
         )
 
 
