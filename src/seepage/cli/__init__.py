@@ -41,7 +41,7 @@ EXIT_INTERRUPTED = 130
 EXIT_FAILED = 1
 
 MIN_ADDRESS_SPACE = 2
-"""Minimum address space in GiB: below, OpenBLAS waits for ever for memory of its threads."""
+"""Minimum address space in GiB: below, OpenBLAS may wait without end for memory of its threads."""
 
 
 class LazyGroup(click.Group):
