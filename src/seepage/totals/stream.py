@@ -347,7 +347,7 @@ def _accumulate(channels: Sequence[Floats], budgets: Floats, error: float = 0.0)
         key = id(channel), values[-1]
         if key not in bounds:
             found = float(best_of_all(channel[None], np.array([values[-1]])).value[0])
-            bounds[key] = min(found + 3 * error, values[-1]) if found > 0 else found
+            bounds[key] = min(found + 3 * error, values[-1])
         values.append(summed_up((float(budget), bounds[key])))
     return np.array(values)
 
