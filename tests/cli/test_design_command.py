@@ -97,7 +97,7 @@ def test_options_reach_the_design(folder):
     done = run(
         *("design", "survey.csv", "--limit", 2, "--limit-of", "age=none", "--seconds", 2),
         *("--known", "income", "--together", "coffee,sleep", "--record-limit", 3),
-        *("--joint", "coffee,sleep", "--weight", "age=2", "--format", "json"),
+        *("--joint", "coffee,sleep", "--importance", "age=2", "--format", "json"),
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
@@ -172,7 +172,7 @@ def test_the_comparison_is_drawn(folder):
         (("--limit", 1, "--never", "age,nobody"), "nobody"),
         (("--limit", 1, "--together", "age,income", "--never", "age,income"), "both together"),
         (("--limit", 1, "--limit-of", "age=x"), "--limit-of age must be a number"),
-        (("--limit", 1, "--weight", "age=-1"), "--weight must be a finite number"),
+        (("--limit", 1, "--importance", "age=-1"), "--importance must be a finite number"),
         (("--limit", 1, "--together", "age"), "each of --together must name different"),
         (("--limit", 1, "--person", "nobody"), "--person: there is no column 'nobody'"),
         (("--limit", 0.01, "--public", "age"), "the public attributes alone (age) may be"),

@@ -161,7 +161,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("analyse",), "Missing argument 'DATA'; see `seepage analyse --help`"),
         (("analyss", "t.csv"), "there is no command 'analyss'; did you mean 'analyse'?"),
         (("datasets", "nosuch"), "No such command 'nosuch'"),
-        (("calibrate", "t.csv", "--limit", "3", "--weight", "sleep=2"), "--weight"),
+        (("calibrate", "t.csv", "--limit", "3", "--importance", "sleep=2"), "--importance"),
         (("estimate", "reports.parquet", "--plan", "plan.json", "--method", "em"), "--joint"),
         (("stream", "--transitions", "steps.csv", "--steps", "2", "--drop", "a"), "no columns"),
     ],

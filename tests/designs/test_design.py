@@ -282,10 +282,10 @@ def test_the_error_of_a_joint_distribution_enters():
     assert 0 < found.joint["a0", "a1"] < math.inf
 
 
-def test_weights_change_precision():
+def test_importance_changes_precision():
     records = random_table(31, 3)
     plain = table_design(records, 0.5)
-    heavy = table_design(records, 0.5, weights=[10.0, 1.0, 1.0])
+    heavy = table_design(records, 0.5, importance=[10.0, 1.0, 1.0])
     assert heavy.errors[0] < plain.errors[0]
 
 
@@ -355,7 +355,7 @@ def test_a_table_too_large_for_exact_totals_is_named():
         ({"seconds": 0}, "seconds must be above 0"),
         ({"mechanism": "oue"}, "mechanism must be one of grr"),
         ({"largest": 0}, "largest must be an integer of at least 1"),
-        ({"weights": 0.0}, "weights must be above 0"),
+        ({"importance": 0.0}, "importance must be above 0"),
     ],
 )
 def test_bad_input_raises_with_one_line(options, message):

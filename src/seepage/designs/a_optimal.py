@@ -297,7 +297,7 @@ class FormPool:
             start = self.shares
             if improving.any():
                 start = self.shares * 0.95 + 0.05 * improving / improving.sum()
-            better = best_shares(self.rows, self.problem.weights, start, tolerance, max_updates)
+            better = best_shares(self.rows, self.problem.importance, start, tolerance, max_updates)
             if better.objective <= solution.objective:
                 solution, self.shares = better, better.shares
             if solution.gap <= tolerance or not improving.any():
@@ -307,7 +307,7 @@ class FormPool:
     @property
     def solution(self) -> ShareSolution:
         """Objective, gap and prices at the current shares."""
-        return evaluate(self.rows, self.problem.weights, self.shares)
+        return evaluate(self.rows, self.problem.importance, self.shares)
 
     def support(self, least: float = 1e-4) -> list[Form]:
         """Return the forms with a share above `least`, in descending order of the shares."""

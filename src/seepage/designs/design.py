@@ -35,7 +35,7 @@ class Design(Result):
         and sampling together; infinite if it is not asked, 0 if it is constant.
     joint
         The same for each pair of the option `joint`, by the names of the two.
-    weights
+    importance
         The weight of each attribute's error.
     gap
         Upper bound of (weighted error) / (least weighted error over all forms considered) - 1.
@@ -62,7 +62,7 @@ class Design(Result):
     forms: tuple[Form, ...]
     errors: Floats
     joint: dict[tuple[str, str], float]
-    weights: Floats
+    importance: Floats
     gap: float
     considered: int
     comparison: Strategies
@@ -109,8 +109,10 @@ class Design(Result):
     @property
     def error(self) -> float:
         """The weighted mean of the attributes' errors."""
-        used = self.weights > 0
-        return float((self.weights[used] * self.errors[used]).sum() / self.weights[used].sum())
+        used = self.importance > 0
+        return float(
+            (self.importance[used] * self.errors[used]).sum() / self.importance[used].sum()
+        )
 
     @property
     def of_smp(self) -> float | None:
@@ -162,7 +164,7 @@ class Design(Result):
             "comparison": [{**asdict(one), "error": one.error} for one in self.comparison],
             "people": self.people,
         }
-        del stored["pairs"], stored["weights"]
+        del stored["pairs"], stored["importance"]
         return dict(json_ready({**stored, **derived}))
 
     def _columns(self) -> dict[str, Sequence[Any]]:

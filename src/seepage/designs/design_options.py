@@ -70,8 +70,8 @@ class DesignOptions(PlanningOptions):
         values.  If a combination of known values has none, the sum of a form's budgets is kept
         within the limit; if one of public values has none, it raises.  With public or known
         attributes reports are not shaped.
-    weights
-        Weight of each attribute's error.
+    importance
+        Factor of each attribute's error in the mean that is minimised; by default 1 for all.
     record_limit
         The maximum sum of budgets of a form, which bounds its leakage about the whole record.
     together, never
@@ -100,7 +100,9 @@ class DesignOptions(PlanningOptions):
 
     mechanism: str | None = None
     known: Sequence[str] = option((), "Attributes that the adversary knows.")
-    weights: Any = option(1.0, "Weight of its variance.", name="weight", type=Mapping[str, float])
+    importance: Any = option(
+        1.0, "Factor of its error in the mean that is minimised.", type=Mapping[str, float]
+    )
     record_limit: float | None = option(None, "Maximum sum of the budgets of a form.")
     together: Sequence[Sequence[str]] = option((), "Only asked together.")
     never: Sequence[Sequence[str]] = option((), "Never asked together.", metavar="A,B")

@@ -251,7 +251,7 @@ class DesignRun:
         describe = getattr(progress, "describe", None)
         if describe is not None:
             error = self.pool.solution.objective / self.records.records
-            describe(f"designing, error {error / (self.problem.weights > 0).sum():.4g}")
+            describe(f"designing, error {error / (self.problem.importance > 0).sum():.4g}")
 
     def result(self) -> Design:
         """Return the design, with the totals of its forms that are proven."""
@@ -285,7 +285,7 @@ class DesignRun:
             with_shares(forms, solution.shares[order].tolist()),
             attribute_errors,
             dict(zip(pairs, errors[count:].tolist(), strict=True)),
-            problem.weights[:count],
+            problem.importance[:count],
             solution.gap,
             sum(form is not None for form in self.search_forms.fitted.values()),
             comparison,
@@ -303,7 +303,7 @@ class DesignRun:
         if is_product.all():
             return None
         rows = pool.rows[is_product]
-        shares = best_shares(rows, self.problem.weights, np.ones(len(rows)), 1e-3, 4000).shares
+        shares = best_shares(rows, self.problem.importance, np.ones(len(rows)), 1e-3, 4000).shares
         forms = [form for form in pool.forms if form.is_product]
         used = [form for form, share in zip(forms, shares.tolist(), strict=True) if share > 0]
         with np.errstate(divide="ignore"):
@@ -311,7 +311,7 @@ class DesignRun:
 
     def _final(self) -> tuple[list[int], ShareSolution]:
         """Return the indices of the forms of the result, small shares dropped, and the solution."""
-        pool, weights = self.pool, self.problem.weights
+        pool, weights = self.pool, self.problem.importance
         pool.solve_master(1e-4, 20_000)
         largest: dict[tuple[str, ...], float] = {}
         for form, share in zip(pool.forms, pool.shares.tolist(), strict=True):
@@ -331,8 +331,9 @@ class DesignRun:
         for attribute in problem.domain:
             if attribute.size == 1:
                 yield f"{attribute.name!r} has one value: nothing to ask"
-        of_no_weight = problem.collected & (problem.weights[: len(problem.domain)] == 0)
-        for j in np.flatnonzero(of_no_weight).tolist():
-            yield f"{problem.domain.names[j]!r} has weight 0: asked only where that costs nothing"
+        unimportant = problem.collected & (problem.importance[: len(problem.domain)] == 0)
+        for j in np.flatnonzero(unimportant).tolist():
+            name = problem.domain.names[j]
+            yield f"{name!r} has importance 0: asked only where that costs nothing"
         if self.ended != "no better form":
             yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"

@@ -51,8 +51,8 @@ class FormProblem:
         The maximum total of each attribute in nats; infinite if it is not protected.
     collected
         Mask of the attributes that may be asked.
-    weights
-        Weight of the error of each quantity: attributes, then pairs.
+    importance
+        Weight of the error of each quantity in the objective: attributes, then pairs.
     least
         The minimum useful budget of each attribute.
     items
@@ -77,7 +77,7 @@ class FormProblem:
     precisions: Precisions
     limits: Floats
     collected: Booleans
-    weights: Floats
+    importance: Floats
     least: Floats
     items: tuple[Indices, ...]
     never_together: Booleans
@@ -249,7 +249,7 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
         Precisions(records, pairs),
         limits,
         collected,
-        _weights(domain, options.weights, collected, len(pairs)),
+        _importance(domain, options.importance, collected, len(pairs)),
         np.array([_checks.epsilon(v, "least") for v in for_each(domain, options.least, "least")]),
         items,
         never_together,
@@ -272,13 +272,15 @@ def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
     return limits
 
 
-def _weights(domain: Domain, weights: Any, collected: Booleans, joint: int) -> Floats:
-    """Return the weight of every quantity: attributes, 0 if not asked, then 1 per joint pair."""
-    values = np.array([_checks.weight(w, "weights") for w in for_each(domain, weights, "weights")])
+def _importance(domain: Domain, importance: Any, collected: Booleans, joint: int) -> Floats:
+    """Return the importance of each quantity: attributes, 0 if not asked, then 1 per joint pair."""
+    each = for_each(domain, importance, "importance")
+    values = np.array([_checks.weight(value, "importance") for value in each])
     values = np.where(collected, values, 0.0)
     if not values.any():
         raise InputError(
-            "weights must be above 0 for at least one attribute that is asked", parameter="weights"
+            "importance must be above 0 for at least one attribute that is asked",
+            parameter="importance",
         )
     return np.concatenate([values, np.ones(joint)])
 

@@ -105,7 +105,7 @@ class FormShaper:
         max_cells = MAX_CELLS if len(indices) == 1 else MAX_SHAPED
         if math.prod(sizes) > max_cells or (self.shape == "single" and len(indices) > 1):
             return False
-        if not (problem.weights[indices] > 0).all():
+        if not (problem.importance[indices] > 0).all():
             return False
         largest = np.minimum(problem.limits[indices], min(problem.record_limit, MAX_BUDGET))
         at_limit = bool((form.epsilons >= largest * (1 - 1e-6)).all())

@@ -175,7 +175,7 @@ def compare_designs(
     product
         If reports are shaped: the forms and errors of the design without shaped reports.
     """
-    asked = np.flatnonzero(problem.collected & (problem.weights[: len(problem.domain)] > 0))
+    asked = np.flatnonzero(problem.collected & (problem.importance[: len(problem.domain)] > 0))
     indices, people, strategies = asked.tolist(), records.records, list[Strategy]()
     limit, precisions = float(problem.limits.min()), problem.precisions
     has_public = bool(problem.public)
@@ -251,7 +251,7 @@ def _smp(
     if not all(j in best for j in asked):
         return []
     precisions = np.array([problem.row(best[j])[j] for j in asked])
-    weights = problem.weights[list(asked)]
+    weights = problem.importance[list(asked)]
     optimal = best_shares(np.diag(precisions), weights, np.ones(len(asked)), 1e-9, 20_000).shares
     uniform = np.full(len(asked), 1 / len(asked))
     budgets, names = _largest([best[j] for j in asked])
