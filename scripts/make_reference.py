@@ -33,7 +33,7 @@ TOPICS = (
         "plans",
         "Budgets and plans",
         "From limits to a collection that runs.",
-        ("designs", "plan", "collection"),
+        ("designs", "plan", "collection", "_results"),
     ),
     Topic("mechanisms", "Mechanisms", "How a value becomes a report.", ("mechanisms",)),
     Topic(

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _STUB = __loader__.get_data(f"{__file__}i").decode()
 _HOMES = {
-    name: home for home, name in re.findall(r"^from seepage\.([a-z]\S*) import (\w+)", _STUB, re.M)
+    name: home for home, name in re.findall(r"^from seepage\.([a-z_]\S*) import (\w+)", _STUB, re.M)
 }
 """The module of each public name."""
 

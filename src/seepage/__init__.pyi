@@ -1,5 +1,6 @@
 # The public names and their modules: what type checkers see, and `__init__.py` loads from.
 
+from seepage._results import Estimated as Estimated
 from seepage.analysis import Analysis as Analysis
 from seepage.analysis import analyse as analyse
 from seepage.charts.chart_files import save_chart as save_chart

@@ -225,3 +225,15 @@ def test_a_constant_attribute_is_certain():
     assert plan.estimate(reports)["b"].frequencies.tolist() == [1.0]
     assert plan.estimate_joint(reports, "a", "b").frequencies.shape == (3, 1)
     assert mechanism("grr", 1, 1.0).support == (1.0, 0.0)
+
+
+def test_a_share_is_a_number_with_an_error():
+    plan = plan_for(PAIRS, 2.0)
+    found = plan.estimate(collected(plan, CODES, np.random.default_rng(1)))
+    share = found.share("b", "b1")
+    assert share.value == found["b"].frequencies[1]
+    assert share.standard_error == found["b"].standard_errors[1]
+    low, high = share.interval
+    assert np.isclose(high - low, 2 * 1.959964 * share.standard_error)
+    with pytest.raises(InputError, match="no value 'b9'"):
+        found.share("b", "b9")

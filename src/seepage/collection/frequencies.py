@@ -34,7 +34,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, nearest_distribution
-from seepage._results import Result
+from seepage._results import Estimated, Result
 from seepage.collection.report_sums import (
     FormSums,
     MatrixSums,
@@ -249,6 +249,11 @@ class Frequencies(Result):
     estimates: Mapping[str, FrequencyEstimate]
     records: int
     unestimated: tuple[str, ...] = ()
+
+    def share(self, name: str, value: str) -> Estimated:
+        """Return the estimated frequency of one value, with its standard error and interval."""
+        estimate, code = self[name], self.domain[name].code(value)
+        return Estimated.normal(estimate.frequencies[code], estimate.standard_errors[code])
 
     def __getitem__(self, name: str) -> FrequencyEstimate:
         """Return the estimate of one attribute."""
