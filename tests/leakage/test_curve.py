@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import oracles
@@ -20,6 +20,7 @@ BINARY = [[0.9, 0.1], [0.2, 0.8]]
 
 
 @given(tables())
+@example(np.array([[1, 0], [5461, 89478485]]))  # stacked: another last digit
 def test_a_curve_is_the_bound_at_each_budget(counts):
     _, channel = shares(counts)
     curve = leakage_curve(channel, EPSILONS)

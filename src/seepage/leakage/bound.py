@@ -15,7 +15,6 @@ from seepage.data.channel import Channel, as_matrix
 from seepage.leakage.leaks import Leakage
 from seepage.leakage.likely_sets import (
     LikelySets,
-    best_of_all,
     best_singleton,
     profile,
     two_level_leakage,
@@ -163,8 +162,7 @@ def leakage_curve(channel: Channel | ArrayLike, epsilons: Sequence[float] | Floa
     budgets = np.array(
         [_checks.epsilon(value) for value in _checks.items(epsilons, "epsilons")], dtype=np.float64
     )
-    stack = np.broadcast_to(matrix, (len(budgets), *matrix.shape))
-    values = best_of_all(stack, budgets).value if len(budgets) else budgets
+    values = np.array([leakage_bound(matrix, budget).value for budget in budgets])
     if not isinstance(channel, Channel):
         return LeakageCurve(budgets, values, saturation(matrix))
     pair = f"{channel.output.name} -> {channel.given.name}"
