@@ -8,6 +8,8 @@ import operator
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +35,20 @@ MAX_DRAWS = 10**8
 
 MAX_INTEGER_BITS = 4_096
 """Integers of more bits are not printed; Python limits conversions to 4,300 digits."""
+
+
+@cache
+def is_installed(module: str) -> bool:
+    """Return whether a dependency that some platforms lack can be imported."""
+    return find_spec(module) is not None
+
+
+def need(module: str, package: str, purpose: str) -> None:
+    """Raise an InputError, with the package to install, unless a module can be imported."""
+    if not is_installed(module):
+        raise InputError(
+            f"{purpose} needs {package}, which is not installed: pip install {package}"
+        )
 
 
 def violation(name: str, rule: str, value: Any, hint: str = "") -> InputError:

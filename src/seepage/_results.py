@@ -9,7 +9,7 @@ from numbers import Real
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, Union
 
-from seepage.errors import InputError
+from seepage import _checks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,10 +122,8 @@ class Result:
 
     def to_pandas(self) -> Any:
         """Return the result in long form as a pandas frame."""
-        try:
-            return self.to_arrow().to_pandas()
-        except ImportError:
-            raise InputError("to_pandas needs pandas, which is not installed") from None
+        _checks.need("pandas", "pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
 
     def to_csv(self) -> str:
         """Return the result in long form as CSV text."""

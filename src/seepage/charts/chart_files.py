@@ -1,6 +1,5 @@
 """Charts as files: SVG, PNG, PDF, HTML and JSON, written without a browser or a network."""
 
-from importlib.util import find_spec
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
@@ -51,6 +50,8 @@ def save_chart(chart: Any, path: str | Path) -> None:
     """
     ending = chart_ending(path)
     _checks.instance(chart, "chart", alt.TopLevelMixin, "an Altair chart")
+    if ending != ".json":
+        _checks.need("vl_convert", "vl-convert-python", f"a chart as {ending}")
     if ending != ".json" and (given := _checks.address_space()) < MIN_ADDRESS_SPACE:
         raise InputError(
             f"drawing a chart needs an address space (ulimit -v) of {MIN_ADDRESS_SPACE} GiB, got "
@@ -73,7 +74,7 @@ def inline_svg(chart: Any, label: str) -> Markup | None:
     Each mark's description is its tooltip.  Without a background, so that it suits a dark page.
     None where vl-convert, which some platforms lack, is not installed or cannot run.
     """
-    if find_spec("vl_convert") is None or _checks.address_space() < MIN_ADDRESS_SPACE:
+    if not _checks.is_installed("vl_convert") or _checks.address_space() < MIN_ADDRESS_SPACE:
         return None
     drawn = StringIO()
     chart.save(drawn, format="svg")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.designs.report_programs import LinearPrograms, padded
 from seepage.mechanisms.exact_draws import (
@@ -314,6 +315,7 @@ def _zero_leakage_lattice(counts: Sequence[Integers]) -> Thresholds:
     an integer matrix A is found by lattice reduction of [1 | c A'], c large: rows whose last
     entries are 0 are a reduced basis [Lenstra, Lenstra and Lovasz 1982].
     """
+    _checks.need("flint", "python-flint", "a limit of 0")
     from flint import fmpz_mat
 
     rows = []

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio, rounding, summed_up
 from seepage.data.records import Records
 from seepage.errors import InputError
@@ -124,7 +125,8 @@ class FormCounter:
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return the table of a form; its stem, all attributes but the last, is cached."""
         order = tuple(attributes)
-        compiled = order and self.codes.size >= COMPILED_FROM
+        large = order and self.codes.size >= COMPILED_FROM
+        compiled = large and _checks.is_installed("numba")
         counts = self._count_compiled(order) if compiled else self._histogram(*self._cells(order))
         counts = counts.reshape(self.stratum_count, -1, self.width)
         scale = np.divide(1, self.people, out=np.zeros_like(self.people), where=self.occurs)

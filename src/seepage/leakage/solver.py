@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import (
     LARGE_EPSILON,
     ROOT_SCALE,
@@ -177,7 +178,8 @@ def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) 
 def use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
     """Return whether a channel of this shape, m x t, is maximised by Numba rather than NumPy."""
     targets, sources = shape
-    return targets**2 * sources >= COMPILED_CELLS and epsilon <= LARGE_EPSILON
+    large = targets**2 * sources >= COMPILED_CELLS and epsilon <= LARGE_EPSILON
+    return large and _checks.is_installed("numba")
 
 
 def _best_singleton_pair(channel: Floats, epsilon: float) -> Pair | None:

@@ -187,6 +187,7 @@ class GaussianGrid(NoiseGrid):
 
     def _table(self, sigma: float, digits: int) -> list[int]:
         """Return 2^bits times the distribution function at the upper edge of each cell."""
+        _checks.need("flint", "python-flint", "the Gaussian mechanism")
         from flint import arb, ctx, fmpq
 
         units, thresholds = 2**self.bits, []
@@ -236,6 +237,7 @@ def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
     >>> f"{float(gaussian_delta(1.0, 1.0, 20)):.6f}"
     '0.286208'
     """
+    _checks.need("flint", "python-flint", "the Gaussian mechanism")
     from flint import arb, ctx
 
     with ctx.workprec(_bits(digits)):

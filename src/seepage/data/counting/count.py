@@ -295,6 +295,8 @@ def count_batches(
     expected = (rows_total or 0) // workers
     accumulators = [PairAccumulator(columns, expected) for _ in range(workers)]
     compiled = None if engine == "auto" else engine == "numba"
+    if compiled:
+        _checks.need("numba", "numba", "the engine 'numba'")
     idle: LifoQueue[PairAccumulator] = LifoQueue()
     for accumulator in accumulators:
         idle.put(accumulator)

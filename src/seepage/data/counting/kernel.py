@@ -19,6 +19,7 @@ from functools import cache, cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage import _checks
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.pairs import marginal_offsets, pair_offsets, pairs_by_shape, put_stack, stacked
 from seepage.errors import DomainError
@@ -264,7 +265,7 @@ def compiled_pays(rows: int, sizes: Sequence[int]) -> bool:
     schedule = schedule_pairs(tuple(sizes), NUMPY_LIMIT)
     tallied = len(schedule.tallied) + len(sizes)
     seconds = rows * (schedule.comparisons * NUMPY_COMPARISON + tallied * NUMPY_TALLY)
-    return seconds > LOADING_SECONDS
+    return seconds > LOADING_SECONDS and _checks.is_installed("numba")
 
 
 def count_batch(

@@ -199,6 +199,7 @@ class _ProgressBar:
 
 
 def _download(dataset: Dataset, address: str, archive: Path, progress: Progress | None) -> None:
+    _checks.need("pooch", "pooch", "a download")
     import pooch
     from requests.exceptions import RequestException
 
