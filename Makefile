@@ -12,7 +12,7 @@ COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 \
 
 .PHONY: help
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -87,6 +87,17 @@ journeys: $(READY) ## Print the size of the package and the files that four jour
 .PHONY: wheel
 wheel: ## Build the wheel into dist/, install it into an empty environment and try it
 	$(PYTHON) scripts/make_wheel.py
+
+.PHONY: test-newest test-oldest
+test-newest: browser node ## The default tests with the newest versions of all dependencies (needs uv)
+	$(PYTHON) scripts/test_versions.py newest
+
+test-oldest: browser node ## The default tests with the oldest versions that pyproject.toml admits (needs uv)
+	$(PYTHON) scripts/test_versions.py oldest
+
+.PHONY: release-check
+release-check: ## Check in a clean clone that this commit can be released, as TAG=v1.0.0 if given
+	$(PYTHON) scripts/release_check.py $(TAG)
 
 .PHONY: docs
 docs: $(DEV_READY) ## Build the documentation into build/site/

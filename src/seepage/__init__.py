@@ -8,7 +8,7 @@ import re
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _STUB = __loader__.get_data(f"{__file__}i").decode()
 _HOMES = {
