@@ -4,6 +4,7 @@ from seepage._results import Estimated as Estimated
 from seepage.analysis import Analysis as Analysis
 from seepage.analysis import analyse as analyse
 from seepage.charts.chart_files import save_chart as save_chart
+from seepage.collection.receiver import Receiver as Receiver
 from seepage.data.channel import Channel as Channel
 from seepage.data.datasets import dataset as dataset
 from seepage.data.datasets import load_pairs as load_pairs

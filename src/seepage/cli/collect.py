@@ -1,4 +1,4 @@
-"""`seepage calibrate`, `design`, `perturb`, `estimate`, `client`: from limits to frequencies."""
+"""`seepage calibrate`, `design`, `perturb`, `estimate`: from limits to frequencies."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seepage._files import write_text
 from seepage.cli.options import (
     MASTER,
     SEED,
@@ -23,7 +22,6 @@ from seepage.cli.options import (
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
-    OutputFolder,
     emit,
     format_result,
     progress_bar,
@@ -329,64 +327,3 @@ def _frequencies_text(estimates: Any) -> str:
     ]
     table = text_columns([[*titles, "frequency", "standard error"], *rows])
     return "\n".join([f"{about}, {how}", table, *notes])
-
-
-@click.command("client", cls=FileCommand)
-@click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay=False))
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=OutputFolder(),
-    help="The folder for the module seepage.js, its types, plan.json and vectors.json.",
-)
-@click.option("--questionnaire", type=OutputFile(), help="Write a page that asks the questions.")
-@click.option(
-    "--labels",
-    type=click.Path(dir_okay=False),
-    help="Texts of questions and values: a CSV file with attribute, value and label.",
-)
-@click.option(
-    "--endpoint", metavar="URL", help="Address that reports are sent to; by default, a download."
-)
-@click.option("--title", default="Survey", help="The heading of the page.")
-@click.option(
-    "--vectors",
-    type=click.IntRange(1, 1_000_000),
-    default=100,
-    help="Test vectors for the draw of the form and for each form.",
-)
-def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> None:
-    """Write a client of PLAN, which adds noise on the device of the person asked.
-
-    The folder has one ES module without dependencies, for browsers and Node, and test vectors for
-    clients in other languages.  The questionnaire is one self-contained page: it draws the form,
-    asks, adds noise, shows what is sent and what it reveals at most, and sends it to the endpoint
-    or offers it as a file.  `seepage estimate` reads what is collected as JSON Lines.
-
-    \b
-    Examples:
-      seepage client plan.json -o client/
-      seepage client plan.json --questionnaire survey.html --labels codebook.csv
-      seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
-    """
-    from seepage.collection.client_files import questionnaire_page, read_labels
-    from seepage.plan import Plan
-
-    questionnaire, labels = options["questionnaire"], options["labels"]
-    if folder is None and questionnaire is None:
-        raise InputError("--output or --questionnaire must be given: there is nothing to write")
-    if questionnaire is None:
-        reject_options(["labels", "endpoint"], "it is for the page of --questionnaire")
-    plan = Plan.load(plan_path)
-    if questionnaire is not None:
-        texts = [] if labels is None else read_labels(labels, plan.domain)
-        endpoint, title = options["endpoint"], options["title"]
-        page = questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title)
-    if folder is not None:
-        force = click.get_current_context().meta["force"]
-        written = plan.write_client(folder, vectors=vectors, force=force)
-        click.echo(f"wrote {', '.join(file.name for file in written)} -> {folder}")
-    if questionnaire is not None:
-        write_text(questionnaire, page)
-        click.echo(f"wrote {questionnaire}: open it in a browser")

@@ -48,6 +48,9 @@ A browser resolves those parts before it compares a request with the policy, and
 IPv6 addresses.
 """
 
+OWN_ENDPOINT = "reports"
+"""The endpoint of a page that the receiver serves itself, relative to the page."""
+
 PEOPLE = "people as in the data that the survey was planned with"
 POPULATION = "all people from whom the data of the plan were drawn"
 
@@ -138,7 +141,9 @@ def questionnaire_page(
     The page's content security policy allows its own script and style by their hashes, requests
     to the endpoint, and nothing else.
     """
-    address = None if endpoint is None else checked_endpoint(endpoint)
+    is_own = endpoint == OWN_ENDPOINT
+    address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
+    allowed = "'none'" if address is None else address.partition("?")[0]
     survey = {
         "plan": client_plan(plan),
         "labels": [*labels, *_bin_labels(plan.domain)],
@@ -153,7 +158,7 @@ def questionnaire_page(
         styles=["questionnaire"],
         script=page_script(),
         content=survey,
-        connect="'none'" if address is None else address.partition("?")[0],
+        connect="'self'" if is_own else allowed,
     )
 
 

@@ -9,6 +9,7 @@ import gzip
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -36,7 +37,15 @@ MALFORMED, FOREIGN, DUPLICATE = "malformed", "reports of another plan", "sent tw
 """Reasons for which a line is skipped."""
 
 
-class ReportLine(msgspec.Struct):
+class LineError(InputError):
+    """A line that is skipped or refused: one of the reasons above, and what exactly is wrong."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+
+
+class ReportLine(msgspec.Struct, omit_defaults=True):
     """One line; unknown fields, as a collector may add, are ignored."""
 
     plan: str
@@ -102,19 +111,67 @@ def _note(file: Path, reason: str, numbers: Sequence[int]) -> str:
     return f"{file.name}: {len(numbers):,} {lines} left out as {reason} ({lines} {shown}{more})"
 
 
+class LineChecker:
+    """Checks lines against a plan, and knows which ids were there before.
+
+    A line that the plan's clients cannot have sent raises a `LineError`.  Of lines with one id the
+    first counts: an equal one is a duplicate, a different one malformed.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._collection, self._decoder = plan.collection, msgspec.json.Decoder(ReportLine)
+        self._encoders = [
+            {name: _encoder(mechanism) for name, mechanism in mechanisms.items()}
+            for mechanisms in plan.form_mechanisms
+        ]
+        self._is_matrix = [not form.is_product for form in plan.forms]
+        self._hash_by_id = dict[str, int]()
+
+    def check(self, content: bytes) -> tuple[ReportLine, dict[str, int]]:
+        """Return a line and its reports as integers."""
+        try:
+            line = self._decoder.decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise LineError(MALFORMED, "it must be one JSON object with plan and form") from None
+        if line.plan != self._collection:
+            raise LineError(FOREIGN)
+        if line.id is not None and not 0 < len(line.id) <= MAX_ID_LENGTH:
+            raise LineError(MALFORMED, f"its id must have 1 to {MAX_ID_LENGTH} characters")
+        return line, self._encoded(line)
+
+    def is_known(self, line: ReportLine, encoded: dict[str, int]) -> bool:
+        """Return whether an equal line with its id was there before; note the id if not."""
+        if line.id is None:
+            return False
+        content_hash, before = hash((line.form, *encoded.values())), len(self._hash_by_id)
+        if self._hash_by_id.setdefault(line.id, content_hash) != content_hash:
+            raise LineError(MALFORMED, "its id belongs to another report")
+        return len(self._hash_by_id) == before
+
+    def _encoded(self, line: ReportLine) -> dict[str, int]:
+        """Return the reports of a line as integers; raise if mechanisms cannot output them."""
+        if not 1 <= line.form <= len(self._encoders):
+            raise LineError(MALFORMED, f"its form must be from 1 to {len(self._encoders)}")
+        encoders, is_matrix = self._encoders[line.form - 1], self._is_matrix[line.form - 1]
+        reports: dict[str, Any] | None = {"report": line.report} if is_matrix else line.reports
+        other = line.reports if is_matrix else line.report
+        if reports is None or other is not None or reports.keys() != encoders.keys():
+            raise LineError(MALFORMED, "it must have the reports that its form asks for")
+        encoded = dict[str, int]()
+        for name, encode in encoders.items():
+            if (report := encode(reports[name])) is None:
+                raise LineError(MALFORMED, "a report is none that its mechanism can output")
+            encoded[name] = report
+        return encoded
+
+
 class _LineReader:
     """Collects the reports of lines, in one column for each report of each form."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._decoder = msgspec.json.Decoder(ReportLine)
-        self._columns = [
-            {name: _ReportColumn(mechanism) for name, mechanism in mechanisms.items()}
-            for mechanisms in plan.form_mechanisms
-        ]
-        self._is_matrix = [not form.is_product for form in plan.forms]
+        self._plan, self._checker = plan, LineChecker(plan)
+        self._columns = [{name: list[int]() for name in names} for names in plan.form_mechanisms]
         self._forms = list[int]()
-        self._hash_by_id = dict[str, int]()
         self.notes = list[str]()
 
     @property
@@ -126,7 +183,7 @@ class _LineReader:
         skipped = {reason: array("Q") for reason in (MALFORMED, FOREIGN, DUPLICATE)}
         try:
             with _open(file) as stream:
-                for number, line in enumerate(_lines(stream), 1):
+                for number, line in enumerate(read_lines(stream), 1):
                     if line is None or line.strip():
                         reason = MALFORMED if line is None else self._add(line)
                         if reason:
@@ -140,36 +197,15 @@ class _LineReader:
     def _add(self, content: bytes) -> str:
         """Add one line; return the reason if it is skipped, else ""."""
         try:
-            line = self._decoder.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return MALFORMED
-        if line.plan != self._plan.collection:
-            return FOREIGN
-        encoded = self._encoded(line)
-        if encoded is None or (line.id is not None and not 0 < len(line.id) <= MAX_ID_LENGTH):
-            return MALFORMED
-        if line.id is not None:
-            content_hash = hash((line.form, *encoded.values()))
-            if line.id in self._hash_by_id:
-                return DUPLICATE if self._hash_by_id[line.id] == content_hash else MALFORMED
-            self._hash_by_id[line.id] = content_hash
+            line, encoded = self._checker.check(content)
+            if self._checker.is_known(line, encoded):
+                return DUPLICATE
+        except LineError as error:
+            return error.reason
         for name, report in encoded.items():
-            self._columns[line.form - 1][name].reports.append(report)
+            self._columns[line.form - 1][name].append(report)
         self._forms.append(line.form)
         return ""
-
-    def _encoded(self, line: ReportLine) -> dict[str, int] | None:
-        """Return the reports of a line as integers; None if its mechanisms cannot output them."""
-        if not 1 <= line.form <= len(self._columns):
-            return None
-        columns, is_matrix = self._columns[line.form - 1], self._is_matrix[line.form - 1]
-        reports: dict[str, Any] | None = {"report": line.report} if is_matrix else line.reports
-        if reports is None or reports.keys() != columns.keys():
-            return None
-        if (line.reports if is_matrix else line.report) is not None:
-            return None
-        encoded = {name: column.encode(reports[name]) for name, column in columns.items()}
-        return None if None in encoded.values() else encoded  # type: ignore[return-value]
 
     def table(self) -> pa.Table:
         """Return all reports as an Arrow table."""
@@ -177,55 +213,55 @@ class _LineReader:
         arrays = spread_reports(
             self._plan,
             np.array(self._forms) - 1,
-            lambda index, name, _: self._columns[index][name].as_reports().array(),
+            lambda index, name, _: _as_reports(
+                self._plan.form_mechanisms[index][name], self._columns[index][name]
+            ).array(),
         )
         return pa.Table.from_arrays(arrays, schema=schema)
 
 
-class _ReportColumn:
-    """The reports of one mechanism, each as an integer: a value, or the bitmask of a set."""
+def _encoder(mechanism: Mechanism) -> Callable[[Any], int | None]:
+    """Return a function from a report to an integer: a value, or the bitmask of a set.
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        self._mechanism = mechanism
-        self.reports = list[int]()
-        self.encode: Callable[[Any], int | None]
-        if mechanism.reports is ValueReports:
-            self.encode = self._value
-        elif mechanism.reports is BitReports:
-            self._size = mechanism.size if isinstance(mechanism, SubsetSelection) else None
-            self.encode = self._bits
-        else:
-            raise InputError(
-                f"reports of mechanism {mechanism.name!r} cannot be read from JSON Lines"
-            )
+    It returns None for what the mechanism cannot output.
+    """
+    if mechanism.reports is ValueReports:
+        return partial(_value, mechanism.outputs)
+    if mechanism.reports is BitReports:
+        size = mechanism.size if isinstance(mechanism, SubsetSelection) else None
+        return partial(_bits, mechanism.k, size)
+    raise InputError(f"reports of mechanism {mechanism.name!r} cannot be read from JSON Lines")
 
-    def _value(self, report: Any) -> int | None:
-        return report if isinstance(report, int) and 0 <= report < self._mechanism.outputs else None
 
-    def _bits(self, report: Any) -> int | None:
-        if not isinstance(report, list) or (self._size is not None and len(report) != self._size):
+def _value(outputs: int, report: Any) -> int | None:
+    return report if isinstance(report, int) and 0 <= report < outputs else None
+
+
+def _bits(k: int, size: int | None, report: Any) -> int | None:
+    if not isinstance(report, list) or (size is not None and len(report) != size):
+        return None
+    bits, last = 0, -1
+    for value in report:
+        if not last < value < k:
             return None
-        bits, last = 0, -1
-        for value in report:
-            if not last < value < self._mechanism.k:
-                return None
-            bits |= 1 << value
-            last = value
-        return bits
-
-    def as_reports(self) -> Reports:
-        """Return the reports as `Mechanism.perturb` returns them."""
-        description = self._mechanism.describe()
-        if self._mechanism.reports is ValueReports:
-            values = np.array(self.reports, dtype=np.int64)
-            return ValueReports.of(description, values, self._mechanism.outputs)
-        width = -(-self._mechanism.k // 64)
-        octets = b"".join(bits.to_bytes(8 * width, "little") for bits in self.reports)
-        words = np.frombuffer(octets, dtype="<u8").reshape(-1, width)
-        return BitReports(description, words.astype(np.uint64, copy=False))
+        bits |= 1 << value
+        last = value
+    return bits
 
 
-def _lines(stream: BinaryIO) -> Iterator[bytes | None]:
+def _as_reports(mechanism: Mechanism, reports: list[int]) -> Reports:
+    """Return encoded reports as `Mechanism.perturb` returns them."""
+    description = mechanism.describe()
+    if mechanism.reports is ValueReports:
+        values = np.array(reports, dtype=np.int64)
+        return ValueReports.of(description, values, mechanism.outputs)
+    width = -(-mechanism.k // 64)
+    octets = b"".join(bits.to_bytes(8 * width, "little") for bits in reports)
+    words = np.frombuffer(octets, dtype="<u8").reshape(-1, width)
+    return BitReports(description, words.astype(np.uint64, copy=False))
+
+
+def read_lines(stream: BinaryIO) -> Iterator[bytes | None]:
     """Yield the lines of a file without a byte order mark; None for one that is too long."""
     is_first = True
     while line := stream.readline(MAX_LINE_BYTES):

@@ -1,0 +1,376 @@
+"""A small receiver of reports for pilots: an HTTP endpoint that stores what a plan's clients send.
+
+`GET /` is the questionnaire, `POST /reports` takes one line [`docs/wire.md`].  A line is checked
+against the plan, stored, and then acknowledged with status 200.  It is on disk by then: all lines
+that wait are written together and followed by one `fsync` (group commit), so that twenty clients
+share its cost.  A line with an id that is stored already is acknowledged again and not stored
+again, also after a restart.  Neither addresses nor times are stored or logged.
+"""
+
+import os
+import socket
+import socketserver
+import sys
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, Self, cast
+
+import msgspec
+
+from seepage import _checks
+from seepage._files import writable
+from seepage.collection.client_files import OWN_ENDPOINT, questionnaire_page, read_labels
+from seepage.collection.report_lines import (
+    FOREIGN,
+    MALFORMED,
+    MAX_LINE_BYTES,
+    LineChecker,
+    LineError,
+    read_lines,
+)
+from seepage.errors import InputError
+from seepage.plan.plan import Plan
+
+LOOPBACK = "127.0.0.1"
+
+MAX_CONNECTIONS = 128
+"""Connections at a time, each with a thread; more are closed."""
+
+MAX_DISCARDED = 16 * MAX_LINE_BYTES
+"""Bytes of a line that is too long that are read and dropped, so that its sender is answered."""
+
+SECONDS = 10.0
+"""Seconds for which a connection may be silent."""
+
+
+class ReportLog:
+    """A file of report lines that are on disk before `append` returns.
+
+    Parameters
+    ----------
+    plan
+        The plan of the reports.
+    path
+        The file, created with mode 0600; one that exists must begin with a line of this plan.
+
+    Notes
+    -----
+    The file is only ever appended to, by one process at a time (`flock`).  A last line that is
+    torn is ended by a line break, and `estimate` skips it as malformed; it was not acknowledged,
+    unless only its line break is missing.  `fsync` at the start, since lines of a killed process
+    may be in memory only, and after each group of lines.  If writing fails no line is acknowledged
+    until the next start: what is on disk after a failed `fsync` is unknown.
+    """
+
+    def __init__(self, plan: Plan, path: str | os.PathLike[str]) -> None:
+        self._checker = LineChecker(plan)
+        self._turn = threading.Condition()
+        self._queue = list[bytes]()
+        self._group, self._durable = 1, 0
+        self._is_writing, self._problem = False, ""
+        self.path, self.count, self.skipped = writable(path, "path"), 0, 0
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            self._file = os.fdopen(descriptor, "r+b", buffering=0)
+        except OSError as problem:
+            raise InputError(f"cannot write {str(self.path)!r}: {problem.strerror}") from None
+        try:
+            _lock(self._file.fileno(), self.path)
+            self._recover(f'{{"plan":"{plan.collection}"'.encode())
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _recover(self, start: bytes) -> None:
+        """Read the ids of the file, end a torn line, and make sure that all is on disk."""
+        with self.path.open("rb") as file:
+            if not start.startswith(file.read(len(start))):
+                raise InputError(
+                    f"path must be a new file or one that was collected with this plan, "
+                    f"{str(self.path)!r} is not",
+                    parameter="path",
+                )
+            file.seek(0)
+            for line in read_lines(file):
+                try:
+                    is_known = line is None or self._checker.is_known(*self._checker.check(line))
+                    self.count += not is_known
+                    self.skipped += is_known
+                except LineError:
+                    self.skipped += 1
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+            is_torn = file.read() not in (b"", b"\n")
+        if is_torn:
+            self._file.write(b"\n")
+        os.fsync(self._file.fileno())
+        if hasattr(os, "O_DIRECTORY"):  # the name of a new file
+            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            os.fsync(folder)
+            os.close(folder)
+
+    def append(self, content: bytes) -> None:
+        """Store a line and return when it is on disk; a refused one raises a `LineError`.
+
+        An OSError says that it could not be stored.
+        """
+        line, encoded = self._checker.check(content)
+        if line.id is None:
+            raise LineError(MALFORMED, "it must have an id, or a retry would count twice")
+        with self._turn:
+            if not self._checker.is_known(line, encoded):
+                self._queue.append(msgspec.json.encode(line) + b"\n")
+                self.count += 1
+            group = self._group - (not self._queue)
+            while self._durable < group:
+                if self._problem:
+                    raise OSError(self._problem)
+                if self._is_writing:
+                    self._turn.wait()
+                else:
+                    self._write_group()
+
+    def _write_group(self) -> None:
+        """Write all lines that wait; others may queue up meanwhile for the next group."""
+        group, lines = self._group, b"".join(self._queue)
+        self._queue, self._is_writing = [], True
+        self._group += 1
+        self._turn.release()
+        try:
+            written = 0
+            while written < len(lines):
+                written += self._file.write(lines[written:]) or 0
+            os.fsync(self._file.fileno())
+        except (OSError, ValueError) as problem:
+            self._problem = getattr(problem, "strerror", None) or "the receiver was closed"
+        finally:
+            self._turn.acquire()
+            self._is_writing = False
+            if not self._problem:
+                self._durable = group
+            self._turn.notify_all()
+
+    def close(self) -> None:
+        """Close the file, which frees its lock."""
+        self._file.close()
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """Lock an open file; one that another process has locked raises an InputError."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise InputError(f"{str(path)!r} is in use: another receiver collects into it") from None
+
+
+class Receiver(socketserver.ThreadingTCPServer):
+    r"""An HTTP endpoint for the reports of a plan, which runs until it is closed.
+
+    Parameters
+    ----------
+    plan
+        The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
+    path
+        The file of reports, JSON Lines; it is continued if it exists.
+    port
+        The port; 0 for any that is free, see `address`.
+    host
+        The address to listen on; only this machine reaches the default.
+    labels, title
+        The texts of the questionnaire, see `Plan.write_questionnaire`.
+    rate
+        Maximum number of lines per second, in all; more get status 429, and clients try again.
+
+    Attributes
+    ----------
+    log
+        The file of reports, with the `count` of its lines and of those `skipped` as malformed.
+
+    Examples
+    --------
+    >>> import seepage as sp, tempfile
+    >>> from urllib.request import urlopen
+    >>> plan = sp.calibrate("survey", 2.0, columns=["coffee", "sleep"], guarantee="worst")
+    >>> line = {"plan": plan.collection, "id": "6f7a", "form": 1}
+    >>> line["reports"] = {"coffee": 1, "sleep": 0}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with sp.Receiver(plan, f"{folder}/reports.jsonl", port=0) as receiver:
+    ...         address = f"{receiver.address}/reports"
+    ...         for _ in range(2):  # the second is a retry
+    ...             print(urlopen(address, msgspec.json.encode(line)).read())
+    ...     found = plan.estimate(f"{folder}/reports.jsonl")
+    b'stored\n'
+    b'stored\n'
+    >>> found.records
+    1
+    """
+
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = MAX_CONNECTIONS
+
+    def __init__(
+        self,
+        plan: Plan,
+        path: str | os.PathLike[str],
+        *,
+        port: int = 8000,
+        host: str = LOOPBACK,
+        labels: str | os.PathLike[str] | None = None,
+        title: str = "Survey",
+        rate: float = 1000.0,
+    ) -> None:
+        _checks.instance(plan, "plan", Plan, "a Plan")
+        self._rate = _checks.real(rate, "rate")
+        if self._rate <= 0:
+            raise _checks.violation("rate", "above 0", rate)
+        number = _checks.integer(port, "port", 0, (1 << 16) - 1)
+        name = _checks.text(host, "host")
+        texts = [] if labels is None else read_labels(labels, plan.domain)
+        page = questionnaire_page(plan, labels=texts, endpoint=OWN_ENDPOINT, title=title)
+        self.page = page.encode()
+        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._tokens, self._last, self._pace = self._burst, time.monotonic(), threading.Lock()
+        self.address_family = socket.AF_INET6 if ":" in name else socket.AF_INET
+        self.log = ReportLog(plan, path)
+        try:
+            super().__init__((name, number), _Handler)
+        except OSError as problem:
+            self.log.close()
+            raise InputError(
+                f"cannot listen on {name}, port {number}: {problem.strerror or problem}"
+            ) from None
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
+        self._thread.start()
+
+    @property
+    def _burst(self) -> float:
+        return max(1.0, self._rate)
+
+    @property
+    def address(self) -> str:
+        """The address of the questionnaire."""
+        host, port = self.socket.getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def wait(self) -> None:
+        """Wait until the receiver is closed, or this thread is interrupted."""
+        self._thread.join()
+
+    def close(self) -> None:
+        """Stop listening.  Lines that were not acknowledged may be stored or not."""
+        self.shutdown()
+        self.server_close()
+        self.log.close()
+
+    def __enter__(self) -> Self:
+        """Return the receiver, which is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the receiver."""
+        self.close()
+
+    def is_within_rate(self) -> bool:
+        """Return whether one more line is within the rate, and count it (token bucket)."""
+        with self._pace:
+            now = time.monotonic()
+            self._tokens = min(self._burst, self._tokens + (now - self._last) * self._rate)
+            self._last = now
+            is_within = self._tokens >= 1
+            self._tokens -= is_within
+            return is_within
+
+    # One thread per connection, and not more than fit ---------------------------------------------
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread of its own, or close it if there are too many."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer the requests of a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore connections that break: their lines are not acknowledged."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers the requests of one connection."""
+
+    protocol_version, server_version, sys_version = "HTTP/1.1", "seepage", ""
+    error_message_format, error_content_type = "%(explain)s\n", "text/plain;charset=utf-8"
+    timeout, wbufsize, disable_nagle_algorithm = SECONDS, -1, True
+
+    def do_GET(self) -> None:
+        """Send the questionnaire."""
+        if self.path.partition("?")[0] == "/":
+            self._answer(cast(Receiver, self.server).page, "text/html;charset=utf-8")
+        else:
+            self.send_error(404, explain="the questionnaire is at /")
+
+    def do_POST(self) -> None:
+        """Store a line and acknowledge it; one that is refused gets the reason as text."""
+        status, reason = self._received()
+        if status == 200:
+            self._answer(b"stored\n", "text/plain;charset=utf-8")
+        else:
+            self.send_error(status, explain=reason)
+
+    def _received(self) -> tuple[int, str]:
+        """Store the line of a request; return the status, and the reason if it is refused."""
+        receiver = cast(Receiver, self.server)
+        if self.path != f"/{OWN_ENDPOINT}":
+            return 404, f"reports are sent to /{OWN_ENDPOINT}"
+        lengths = self.headers.get_all("Content-Length", [])
+        if "Transfer-Encoding" in self.headers or len(lengths) != 1 or not lengths[0].isdecimal():
+            return 411, "a line must be sent with its Content-Length"
+        if (size := int(lengths[0])) > MAX_LINE_BYTES:
+            _discard(self.rfile.read, min(size, MAX_DISCARDED))
+            return 413, f"a line has at most {MAX_LINE_BYTES:,} bytes"
+        if len(content := self.rfile.read(size)) < size:
+            raise ConnectionError("the line ends early")
+        if not receiver.is_within_rate():
+            return 429, "too many lines at once: try again in a second"
+        try:
+            receiver.log.append(content)
+        except LineError as error:
+            return 409 if error.reason == FOREIGN else 400, str(error)
+        except OSError as problem:
+            return 503, f"the line could not be stored: {problem}"
+        return 200, ""
+
+    def _answer(self, content: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def end_headers(self) -> None:
+        """End the headers with those of every answer; pages of other origins may send reports."""
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Log nothing: addresses and times would tell who sent which line."""
+
+
+def _discard(read: Callable[[int], bytes], size: int) -> None:
+    """Read bytes and drop them."""
+    while size > 0 and (part := read(min(size, 1 << 16))):
+        size -= len(part)
