@@ -48,6 +48,7 @@ from seepage.mechanisms.direct import SubsetSelection as SubsetSelection
 from seepage.mechanisms.gaussian import Gaussian as Gaussian
 from seepage.mechanisms.hashing import BLH as BLH
 from seepage.mechanisms.hashing import OLH as OLH
+from seepage.mechanisms.randomiser import Randomiser as Randomiser
 from seepage.mechanisms.reports import Reports as Reports
 from seepage.mechanisms.she import SHE as SHE
 from seepage.mechanisms.transition_matrix import MatrixMechanism as MatrixMechanism

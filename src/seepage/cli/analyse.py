@@ -1,6 +1,5 @@
 """`seepage analyse`, `report`, `stream`, `count`, `merge` and `datasets`: from data to leakages."""
 
-import csv
 import shlex
 import shutil
 import sys
@@ -183,6 +182,7 @@ def stream(
       seepage stream days.csv --epsilon 0.5
       seepage stream --transitions weather.csv --steps 30 --epsilon 0.1
     """
+    from seepage.mechanisms.specification import read_matrix
     from seepage.totals.stream import stream_leakage
 
     if (data is None) == (transitions is None):
@@ -192,28 +192,11 @@ def stream(
             [one.name for one in fields(TableOptions)],
             "--transitions has no columns to choose from",
         )
-        chain: Any = _read_transitions(transitions)
+        chain: Any = read_matrix(transitions)
     else:
         chain = count_data(str(data), TableOptions)
     leakage = stream_leakage(chain, epsilon, steps=steps)
     write_result(leakage, _stream_text)
-
-
-def _read_transitions(path: str) -> list[list[float]]:
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as lines:
-            rows = [[float(cell) for cell in row] for row in csv.reader(lines) if row]
-    except OSError as error:
-        raise InputError(f"cannot read {path!r}: {error.strerror}") from None
-    except (ValueError, csv.Error) as error:
-        raise InputError(f"{path!r} must hold numbers with commas between: {error}") from None
-    ragged = next((number for number, row in enumerate(rows, 1) if len(row) != len(rows)), None)
-    if not rows or ragged is not None:
-        raise InputError(
-            f"{path!r} must hold a square matrix, one row per line, got {len(rows)} rows"
-            + (f" and {len(rows[ragged - 1])} numbers in row {ragged}" if ragged else "")
-        )
-    return rows
 
 
 def _stream_text(leakage: Any) -> str:
