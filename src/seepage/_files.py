@@ -4,16 +4,19 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 from uuid import uuid4
 
 from seepage import _checks
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 
 MAX_SMALL = 1 << 30
 """Maximum size of the files that are read whole."""
+
+SAME_START = 24
+"""Number of first bytes by which a file of a folder is recognised as our own."""
 
 
 @contextlib.contextmanager
@@ -57,6 +60,46 @@ def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False
     """Write a text file atomically, in UTF-8; see `whole_file`."""
     with whole_file(path, private=private) as file:
         file.write(text.encode())
+
+
+def write_folder(
+    folder: str | os.PathLike[str], contents: Mapping[str, bytes], what: str, *, force: bool = False
+) -> list[Path]:
+    """Write files into a folder, which is created if it does not exist, and return their paths.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    contents
+        The files by name.  Those of one name begin with the same `SAME_START` bytes in every
+        version.
+    what
+        What the files are of, for messages.
+    force
+        Replace files of the same names that begin otherwise: those that we did not write.
+    """
+    if not os.fspath(folder):
+        raise InputError("folder must be a path, got ''", parameter="folder")
+    target = _checks.path(folder, "folder")
+    try:
+        for name, content in contents.items():
+            file = target / name
+            start = content[:SAME_START]
+            if file.exists() and not (force or file.read_bytes().startswith(start)):
+                raise InputError(
+                    f"{str(file)!r} exists and is no file of {what}; use a new folder, or replace "
+                    "it (",
+                    Setting("force"),
+                    ")",
+                )
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {str(target)!r}: {error.strerror}") from None
+    for name, content in contents.items():
+        with whole_file(target / name) as written:
+            written.write(content)
+    return [target / name for name in contents]
 
 
 def read_small(path: str | os.PathLike[str]) -> bytes:

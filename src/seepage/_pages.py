@@ -59,18 +59,20 @@ def render_page(
     data = msgspec.json.encode(content).decode()
     for character in "<>&":
         data = data.replace(character, f"\\u00{ord(character):02x}")
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            **values,
-            title=title,
-            policy=content_policy(style, script, connect, images),
-            style=Markup(style),
-            script=Markup(script),
-            content=Markup(data),
-        )
+    return render_text(
+        template,
+        **values,
+        title=title,
+        policy=content_policy(style, script, connect, images),
+        style=Markup(style),
+        script=Markup(script),
+        content=Markup(data),
     )
+
+
+def render_text(template: str, **values: Any) -> str:
+    """Return the text of a template; a variable that is missing raises an error."""
+    return _environment().get_template(template).render(**values)
 
 
 @cache

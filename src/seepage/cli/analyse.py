@@ -131,8 +131,13 @@ def _format_analysis(analysis: Any, form: str, strongest: int) -> str:
 @click.command("report", cls=FileCommand)
 @click.argument("result")
 @click.option("-o", "--output", type=OutputFile(), default="report.html", help="The page to write.")
+@click.option(
+    "--evidence",
+    type=click.Path(file_okay=False),
+    help="A folder for the evidence pack of a plan: page, answers to reviewers, registry entry.",
+)
 @NO_COUNTS
-def report(result: str, output: str, no_counts: bool) -> None:
+def report(result: str, output: str, evidence: str | None, no_counts: bool) -> None:
     """Draw RESULT as one HTML page: an analysis of `analyse --format json`, or a plan.
 
     The page needs no server and no network: send it, open it, print it.
@@ -142,6 +147,7 @@ def report(result: str, output: str, no_counts: bool) -> None:
       seepage analyse adult --epsilon 1 --format json --output result.json
       seepage report result.json --output adult.html
       seepage report plan.json --output plan.html
+      seepage report plan.json --evidence evidence/
     """
     from seepage.plan.plan_file import is_plan_file
 
@@ -149,10 +155,17 @@ def report(result: str, output: str, no_counts: bool) -> None:
         from seepage.plan import Plan
 
         reject_options(["no_counts"], "the page of a plan has no pair counts")
-        Plan.load(result).report(output, name=Path(result).name)
+        plan = Plan.load(result)
+        if evidence is not None:
+            reject_options(["output"], "the evidence pack has a page of its own")
+            files = plan.evidence(evidence, name=Path(result).stem)
+            click.echo(f"wrote {', '.join(file.name for file in files)} -> {evidence}")
+            return
+        plan.report(output, name=Path(result).name)
     else:
         from seepage.analysis import Analysis
 
+        reject_options(["evidence"], "an evidence pack is of a plan")
         Analysis.load(result).report(output, counts=not no_counts)
     click.echo(f"wrote {output}")
 

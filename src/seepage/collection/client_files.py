@@ -6,7 +6,7 @@ The questionnaire is one self-contained page that asks the questions, perturbs a
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._files import whole_file, write_text
+from seepage._files import write_folder, write_text
 from seepage._pages import render_page
 from seepage.collection.reference_client import WORD, draw_form, form_bytes, perturb_record
 from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
 from seepage.designs.form import Form
-from seepage.errors import InputError, Setting
+from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import factor
@@ -58,9 +58,6 @@ BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
 """The value of a bounded bin: two edges and the closing bracket."""
 
 MAX_VECTORS = 1_000_000
-
-SAME_START = 24
-"""The files of a client begin with the same bytes in every version and for every plan."""
 
 PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main": "seepage.js"}\n'
 
@@ -333,9 +330,6 @@ def write_client(
         The paths of the files.
     """
     wire = plan.wire
-    if isinstance(folder, str) and not folder:
-        raise InputError("folder must be a path, got ''", parameter="folder")
-    target = _checks.path(folder, "folder")
     _checks.integer(vectors, "vectors", 1, MAX_VECTORS)
     header = {"format": "seepage test vectors", "plan": plan.collection}
     contents = {
@@ -344,26 +338,4 @@ def write_client(
         "plan.json": msgspec.json.encode(client_plan(plan)) + b"\n",
         "vectors.json": msgspec.json.encode(header | client_vectors(wire, vectors)) + b"\n",
     }
-    try:
-        if not force:
-            _check_replaceable(target, contents)
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder {str(target)!r}: {error.strerror}") from None
-    for name, content in contents.items():
-        with whole_file(target / name) as file:
-            file.write(content)
-    return [target / name for name in contents]
-
-
-def _check_replaceable(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Raise an InputError if a file exists that this module did not write, such as the plan."""
-    for name, content in contents.items():
-        file, start = folder / name, content[:SAME_START]
-        if file.exists() and not (file.is_file() and file.read_bytes().startswith(start)):
-            raise InputError(
-                f"{str(file)!r} exists and is no file of a client; use a new folder, or replace ",
-                "it (",
-                Setting("force"),
-                ")",
-            )
+    return write_folder(folder, contents, "a client", force=force)

@@ -239,6 +239,14 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         with whole_file(path) as file:
             file.write(page.encode())
 
+    def evidence(
+        self, folder: str | os.PathLike[str], *, name: str | None = None, force: bool = False
+    ) -> list[Path]:
+        """Write evidence for an impact assessment and a registry; see `plan.plan_evidence`."""
+        from seepage.plan.plan_evidence import write_evidence
+
+        return write_evidence(self, folder, name=name, force=force)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the plan's file, as plain JSON with its digest."""
         from seepage.plan.plan_file import PlanFile
