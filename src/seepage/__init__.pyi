@@ -24,6 +24,7 @@ from seepage.errors import ChannelError as ChannelError
 from seepage.errors import DomainError as DomainError
 from seepage.errors import InputError as InputError
 from seepage.errors import SeepageError as SeepageError
+from seepage.errors import SeepageWarning as SeepageWarning
 from seepage.errors import TableError as TableError
 from seepage.leakage.bound import LeakageCurve as LeakageCurve
 from seepage.leakage.bound import epsilon_for_leakage as epsilon_for_leakage
@@ -41,6 +42,8 @@ from seepage.mechanisms import register as register
 from seepage.mechanisms import registered as registered
 from seepage.mechanisms.base import Estimate as Estimate
 from seepage.mechanisms.base import Mechanism as Mechanism
+from seepage.mechanisms.contract import MechanismCheck as MechanismCheck
+from seepage.mechanisms.contract import check_mechanism as check_mechanism
 from seepage.mechanisms.direct import GRR as GRR
 from seepage.mechanisms.direct import ApproximateGRR as ApproximateGRR
 from seepage.mechanisms.direct import Exponential as Exponential
@@ -48,6 +51,7 @@ from seepage.mechanisms.direct import SubsetSelection as SubsetSelection
 from seepage.mechanisms.gaussian import Gaussian as Gaussian
 from seepage.mechanisms.hashing import BLH as BLH
 from seepage.mechanisms.hashing import OLH as OLH
+from seepage.mechanisms.hashing import HadamardResponse as HadamardResponse
 from seepage.mechanisms.randomiser import Randomiser as Randomiser
 from seepage.mechanisms.reports import Reports as Reports
 from seepage.mechanisms.she import SHE as SHE
@@ -64,11 +68,11 @@ from seepage.plan.designed_plan import design as design
 from seepage.plan.plan_check import PlanCheck as PlanCheck
 from seepage.study.baselines import register_analyser as register_analyser
 from seepage.study.benchmarks import benchmark_analysers as benchmark_analysers
-from seepage.study.benchmarks import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.correlation import CorrelationMatrix as CorrelationMatrix
 from seepage.study.correlation import correlation_matrix as correlation_matrix
 from seepage.study.estimates import LeakageEstimate as LeakageEstimate
 from seepage.study.estimates import LeakageEstimates as LeakageEstimates
+from seepage.study.mechanism_benchmark import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.statistical import estimate_leakage as estimate_leakage
 from seepage.totals.experienced import Experience as Experience
 from seepage.totals.experienced import experienced_loss as experienced_loss

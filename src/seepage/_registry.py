@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from seepage import _checks
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting
 
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
@@ -33,7 +33,7 @@ class Registry(Mapping[str, T], Generic[T]):
     Examples
     --------
     >>> "grr" in MECHANISMS, sorted(MECHANISMS)[:3]
-    (True, ['approximate-grr', 'approximate-sue', 'blh'])
+    (True, ['approximate-grr', 'approximate-sue', 'basic-rappor'])
     """
 
     def __init__(self, kind: str, home: str, group: str) -> None:
@@ -42,11 +42,14 @@ class Registry(Mapping[str, T], Generic[T]):
         self._unusable: list[str] = []
         self._complete = False
 
-    def add(self, name: str, item: T) -> T:
-        """Register an item; a name that is taken raises an InputError."""
+    def add(self, name: str, item: T, *, replace: bool = False) -> T:
+        """Register an item; a name that is taken raises an InputError unless it is replaced."""
+        if _checks.flag(replace, "replace"):
+            self._items[name.casefold()] = item
         if self._items.setdefault(name.casefold(), item) is not item:
             article = "an" if self.kind[0] in "aeiou" else "a"
-            raise InputError(f"{article} {self.kind} named {name!r} is registered already")
+            known = f"{article} {self.kind} named {name!r} is registered already ("
+            raise InputError(known, Setting("replace", True), " replaces it)")
         return item
 
     def remove(self, name: str) -> None:

@@ -16,6 +16,10 @@ MAX_LINE = 500
 """Characters of a message."""
 
 
+class SeepageWarning(UserWarning):
+    """What is likely to be a mistake, but computes."""
+
+
 class Setting(NamedTuple):
     """A parameter that a text names: alone, or with the value that is proposed."""
 

@@ -15,22 +15,36 @@ from contract import (
     DELTA,
     EPSILONS,
     IMPOSSIBLE,
+    MATRIX,
     NAMES,
     PLAUSIBLE,
     every_mechanism,
-    every_report,
     likelihoods,
     make,
+    other_budgets,
 )
 from scipy.stats import binomtest, chi2
 
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.contract import check_mechanism, every_report
 from seepage.mechanisms.reports import VectorReports
 
 
 def test_the_registry_holds_every_mechanism_of_the_paper_and_the_approximate_ones() -> None:
     paper = {"grr", "rappor", "oue", "exp", "blh", "olh", "she", "ss"}
-    assert set(NAMES) >= paper | {"approximate-grr", "approximate-sue", "gauss"}
+    assert set(NAMES) >= paper | {
+        "hadamard",
+        "basic-rappor",
+        "approximate-grr",
+        "approximate-sue",
+        "gauss",
+    }
+
+
+@every_mechanism
+def test_every_mechanism_passes_the_check_that_users_run(name: str) -> None:
+    found = check_mechanism(make(name, 4, 1.0) if name == MATRIX else name)
+    assert found.passed, found
 
 
 # Probabilities -----------------------------------------------------------------------------------
@@ -61,7 +75,7 @@ def test_probabilities_of_all_reports_sum_to_one(name: str, k: int) -> None:
 @pytest.mark.parametrize("secure", [False, True])
 def test_reports_are_as_likely_as_stated_and_no_other_way(name: str, secure: bool) -> None:
     """E[(P(y given v) / P(y given u))^s] under value u is 1 at s = 1, less below, more above."""
-    tested, count = make(name, 3, 1.0), 40_000
+    tested, count = make(name, 3, 1.0), 120_000
     reports = tested.perturb(np.zeros(count, dtype=int), None if secure else 21)
     logarithms = tested.log_likelihood(reports)
     for other in (1, 2):
@@ -169,7 +183,7 @@ def test_guesses_follow_the_inferred_channel_and_no_other(name: str, k: int) -> 
     guesses = tested.infer(tested.perturb(codes, 41), 42).reshape(k, count)
     seen = np.array([np.bincount(row, minlength=k) for row in guesses])
     assert fit(seen, tested.inferred_channel(), count) > PLAUSIBLE
-    for factor in (0.7, 1.3):
+    for factor in other_budgets(name):
         assert fit(seen, make(name, k, factor * 2.0).inferred_channel(), count) < IMPOSSIBLE
 
 
@@ -190,7 +204,7 @@ def test_guesses_of_a_large_alphabet_hit_as_often_as_stated(name: str) -> None:
         return binomtest(int(hits), count, make(name, k, epsilon).hit_rate).pvalue
 
     assert plausible(epsilon) > PLAUSIBLE
-    assert max(plausible(0.7 * epsilon), plausible(1.3 * epsilon)) < IMPOSSIBLE
+    assert max(plausible(factor * epsilon) for factor in other_budgets(name)) < IMPOSSIBLE
 
 
 @every_mechanism

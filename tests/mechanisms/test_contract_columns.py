@@ -8,6 +8,7 @@ import pytest
 from contract import IMPOSSIBLE, MATRIX, NAMES, PURE, every_mechanism, every_registered, make, same
 from scipy.stats import chisquare
 
+from seepage.designs.report_channels import build_mechanism
 from seepage.errors import InputError
 from seepage.mechanisms import mechanism
 from seepage.mechanisms.exact_draws import ROWS
@@ -161,7 +162,8 @@ def test_description_is_plain_json_and_recreates_the_mechanism(name: str) -> Non
     assert described == tested.describe()
     assert described["mechanism"] == name
     assert described["k"] == 5
-    again = mechanism(name, 5, described["epsilon"], described.get("delta", 0.0))
+    budget = described.pop("epsilon", tested.epsilon), described.pop("delta", 0.0)
+    again = build_mechanism(described.pop("mechanism"), described.pop("k"), *budget, described)
     assert again.describe() == tested.describe()
     assert name in repr(tested)
 

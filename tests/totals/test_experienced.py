@@ -82,7 +82,7 @@ def test_losses_and_guesses_are_sums_over_all_other_people(mechanism, view):
     losses, _, together = realised_losses(SMALL, draws, compared(SMALL, 3))
     truth, guesses = by_hand(SMALL, draws, rare=3)
     assert losses == pytest.approx(truth, rel=1e-9, abs=1e-9)
-    assert truth.max() > 0.5
+    assert truth.max() > 0.2
     assert np.mean(together == guesses) > 0.97  # ties may fall either way
 
 

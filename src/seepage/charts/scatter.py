@@ -26,7 +26,17 @@ SHAPES = [
     "triangle-down",
     "triangle-right",
     STAR,
+    "triangle-left",
+    "M-.9,-.6L-.6,-.9L0,-.3L.6,-.9L.9,-.6L.3,0L.9,.6L.6,.9L0,.3L-.6,.9L-.9,.6L-.3,0Z",  # an x
+    "M1,0L.5,.87L-.5,.87L-1,0L-.5,-.87L.5,-.87Z",  # a hexagon
+    "M-.8,-.8L.8,-.8L-.8,.8L.8,.8Z",  # an hourglass
+    "M-.8,-.8L-.8,.8L.8,-.8L.8,.8Z",  # a bow tie
+    "M-1,-.3L1,-.3L1,.3L-1,.3Z",  # a bar
+    "M-.3,-1L.3,-1L.3,1L-.3,1Z",  # an upright bar
+    "M-1,.5A1,1,0,0,1,1,.5Z",  # a half-disc
 ]
+"""One mark for each of 16 analysers or mechanisms; beyond, marks are repeated."""
+
 SIDE = 340
 """Side of a panel, in pixels."""
 
@@ -120,15 +130,16 @@ def _regions(ends: dict[str, float]) -> Any:
 
 
 @printable_names
-def mechanism_chart(rows: Rows) -> Any:
+def mechanism_chart(given: Rows) -> Any:
     """Return three panels of utility error against normalised total leakage.
 
     The first two are the paper's: frequency and 0-1 error against the leakage of the inferred
-    value.  The third sets the frequency error against the leakage of the whole report.
+    value.  The third sets the frequency error against the leakage of the whole report.  Scores
+    without a frequency error are in the second panel only.
 
     Parameters
     ----------
-    rows
+    given
         The fields of `MechanismScore`.
     """
     panels: list[tuple[str, str, str, Any]] = [
@@ -137,10 +148,13 @@ def mechanism_chart(rows: Rows) -> Any:
         ("frequency_error", "normalised_tcpl", "Frequency error, whole report", "log"),
     ]
     titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
-    shapes = alt.Scale(domain=distinct_in(rows, "mechanism"), range=SHAPES)
-    points = chart_of(_with_budget_text(rows)).mark_point(size=110, filled=True, opacity=0.8)
+    shapes = alt.Scale(domain=distinct_in(given, "mechanism"), range=SHAPES)
     charts = []
     for error, leakage, title, kind in panels:
+        rows = [row for row in given if row[error] is not None]
+        if not rows:
+            continue
+        points = chart_of(_with_budget_text(rows)).mark_point(size=110, filled=True, opacity=0.8)
         largest, positive = max(row[error] for row in rows), all(row[error] > 0 for row in rows)
         domain: Any = alt.Undefined if largest > 0 else [0, 1]
         scale: Any = kind if positive else "linear"
@@ -158,7 +172,7 @@ def mechanism_chart(rows: Rows) -> Any:
                     axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
                 ),
                 shape=alt.Shape("mechanism:N", title="Mechanism", scale=shapes),
-                color=coloured("epsilon", _budgets(rows), "Epsilon"),
+                color=coloured("epsilon", _budgets(given), "Epsilon"),
                 tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
             ).properties(width=SIDE - 60, height=SIDE - 60, title=title)
         )

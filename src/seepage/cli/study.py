@@ -189,7 +189,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
     of all leakages over that of the bound; bits are those of one report.
     """
-    from seepage.study.benchmarks import EIGHT, benchmark_mechanisms
+    from seepage.study.mechanism_benchmark import EIGHT, benchmark_mechanisms
 
     pairs = count_data(data, TableOptions)
     with progress_bar("simulating") as progress:

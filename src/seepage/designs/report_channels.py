@@ -42,7 +42,7 @@ def build_mechanism(
     Parameters
     ----------
     name
-        A registered name, or `"basic-rappor"`.
+        A registered name.
     k
         The alphabet size.
     epsilon, delta
@@ -56,7 +56,7 @@ def build_mechanism(
     >>> build_mechanism("grr", 4, 1.0, 0.0, {})
     GRR(mechanism=grr, k=4, epsilon=1.0)
     """
-    families: dict[str, Any] = {**registered(), BasicRAPPOR.name: BasicRAPPOR}
+    families: dict[str, Any] = registered()
     family = families[_checks.choice(name, "mechanism", families)]
     if delta > 0 and not family.approximate:
         raise InputError(f"mechanism {name!r} has delta 0, got delta {delta}")

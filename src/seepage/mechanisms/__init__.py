@@ -5,30 +5,38 @@ A new mechanism is one class in one file and its name in `BUILT_IN`; one of anot
 """
 
 import inspect
+import warnings
 
 from seepage import _checks
 from seepage._registry import MECHANISMS
-from seepage.errors import InputError
+from seepage.errors import InputError, SeepageWarning
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.contract import supports_are_independent
 from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
 from seepage.mechanisms.gaussian import Gaussian
-from seepage.mechanisms.hashing import BLH, OLH
+from seepage.mechanisms.hashing import BLH, OLH, HadamardResponse
 from seepage.mechanisms.she import SHE
-from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE
+from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
 
 TIE_TOLERANCE = 1e-9
 """Relative difference up to which two variances are tied; the shorter report wins a tie."""
 
 
-def register(family: type[Mechanism]) -> type[Mechanism]:
+def register(family: type[Mechanism], *, replace: bool = False) -> type[Mechanism]:
     """Add a mechanism to the registry under its name.
+
+    A `TwoLevelMechanism` whose reports do not support values independently of each other, as its
+    closed forms assume, is registered with a `SeepageWarning`: its leakage is too large, and its
+    attack another.  `check_mechanism` checks everything that a mechanism states.
 
     Parameters
     ----------
     family
         A subclass of `Mechanism` without abstract members.  An InputError names missing members,
         a wrong constructor, or a name that is registered already.
+    replace
+        Replace the mechanism of that name, for example in a notebook cell that is run again.
 
     Examples
     --------
@@ -37,7 +45,7 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
     >>> register(Another)
     Traceback (most recent call last):
         ...
-    seepage.errors.InputError: a mechanism named 'grr' is registered already
+    seepage.errors.InputError: a mechanism named 'grr' is registered already (replace=True ...
     >>> from seepage.mechanisms.two_level import TwoLevelMechanism
     >>> class Unfinished(TwoLevelMechanism):
     ...     name = "unfinished"
@@ -62,7 +70,14 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
         raise InputError(f"the constructor of {family.__name__} must take {expected}") from None
     if family.name.casefold() == PUBLIC:
         raise InputError(f"the name {PUBLIC!r} stands for a public attribute")
-    return MECHANISMS.add(family.name, family)
+    if not supports_are_independent(family.create(4, *budget)):
+        warnings.warn(
+            f"reports of {family.name!r} do not support values independently of each other, as "
+            "two levels without a size assume: define likely_sets = None and leakage",
+            SeepageWarning,
+            stacklevel=2,
+        )
+    return MECHANISMS.add(family.name, family, replace=replace)
 
 
 def registered() -> dict[str, type[Mechanism]]:
@@ -71,7 +86,7 @@ def registered() -> dict[str, type[Mechanism]]:
     Examples
     --------
     >>> sorted(registered())[:3]
-    ['approximate-grr', 'approximate-sue', 'blh']
+    ['approximate-grr', 'approximate-sue', 'basic-rappor']
     """
     return dict(MECHANISMS)
 
@@ -97,9 +112,10 @@ def mechanism(name: str, k: int, epsilon: float, delta: float = 0.0) -> Mechanis
 
 
 PURE = (GRR, RAPPOR, OUE, Exponential, BLH, OLH, SHE, SubsetSelection)
-BUILT_IN: tuple[type[Mechanism], ...] = (*PURE, ApproximateGRR, ApproximateSUE, Gaussian)
+OTHER = (HadamardResponse, BasicRAPPOR, ApproximateGRR, ApproximateSUE, Gaussian)
+BUILT_IN: tuple[type[Mechanism], ...] = (*PURE, *OTHER)
 for built_in in BUILT_IN:
-    register(built_in)
+    MECHANISMS.add(built_in.name, built_in)
 
 
 def best_mechanism(k: int, epsilon: float) -> str:
@@ -125,11 +141,7 @@ def best_mechanism(k: int, epsilon: float) -> str:
     ['grr', 'grr', 'grr', 'ss']
     """
     size, budget = _checks.integer(k, "k", 1), _checks.epsilon(epsilon)
-    pure: list[Mechanism] = [
-        family(size, budget)  # type: ignore[call-arg]
-        for family in registered().values()
-        if not family.approximate
-    ]
+    pure = [f.create(size, budget) for f in registered().values() if not f.approximate]
     variances = [float(mechanism.variance(1, 1 / size)) for mechanism in pure]
     threshold = min(variances) * (1 + TIE_TOLERANCE)
     tied = [m for m, variance in zip(pure, variances, strict=True) if variance <= threshold]

@@ -210,6 +210,11 @@ class Mechanism(ABC):
         """Whether frequencies can be estimated: not at epsilon 0, unless there is one value."""
         return bool(np.isfinite(self.variance(1)).all())
 
+    @property
+    def estimable(self) -> str:
+        """What can be estimated from reports, in words."""
+        return "every frequency" if self.informative else "nothing"
+
     def estimate(self, reports: Any, *, consistent: bool = False) -> Estimate:
         """Return the estimated frequencies with their standard errors.
 

@@ -152,11 +152,25 @@ class MatrixMechanism(Mechanism):
         """Whether frequencies can be estimated: the matrix has full row rank."""
         return self._inverse is not None
 
+    @property
+    def estimable(self) -> str:
+        """What can be estimated from reports, in words: with rank r, r - 1 combinations.
+
+        They are the means over the records of C[value, output], such as the mean of numbers to
+        which a column of C is proportional up to a constant [Duchi, Jordan and Wainwright 2018].
+        """
+        combinations = int(np.linalg.matrix_rank(self.channel())) - 1
+        if self._inverse is not None or not combinations:
+            return super().estimable
+        noun = "linear combination" if combinations == 1 else "linear combinations"
+        return f"{combinations} {noun} of the {self.k} frequencies"
+
     def _weights(self) -> Floats:
         if self._inverse is None:
             raise InputError(
-                f"frequencies cannot be estimated from {self.name}: its matrix must have full row "
-                f"rank to distinguish {self.k} values"
+                f"frequencies cannot be estimated from {self.name}, whose reports estimate "
+                f"{self.estimable}: its matrix must have full row rank to distinguish {self.k} "
+                "values"
             )
         return self._inverse
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Booleans, Integers, round_down
 from seepage.errors import InputError
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import (
     CERTAIN,
     Randomness,
@@ -24,6 +25,7 @@ from seepage.mechanisms.exact_draws import (
     chance,
     chance_above,
     exp_below,
+    float_above,
     log_above,
     log_nearest,
     randomness,
@@ -177,6 +179,10 @@ class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
 class BasicRAPPOR(UnaryEncoding):
     """Basic RAPPOR: a permanent randomised response, and an instantaneous one per collection.
 
+    By name, `mechanism("basic-rappor", k, epsilon)`, epsilon is the budget of any number of
+    reports, `epsilon_infinity`, at p = 1/2 and q = 3/4: f = 2 / (1 + e^(epsilon/2)), which is 1/2,
+    the setting of both papers, at 2 ln 3 = 2.197.
+
     The client flips each bit of its one-hot vector once, with probability f/2, and stores the
     result: the *permanent response*.  Each collection gets an *instantaneous response*: a 1 with
     probability q where the permanent bit is 1, and p where it is 0.  Any number of them reveals no
@@ -236,6 +242,12 @@ class BasicRAPPOR(UnaryEncoding):
                 f"q = {self.q}; take f above 0, or p above 0 and q below 1"
             )
         super().__init__(k, true_bit, other_bit, f=self.f, p=self.p, q=self.q)
+
+    @classmethod
+    def create(cls, k: int, epsilon: float, delta: float = 0.0) -> Mechanism:
+        """Return the mechanism whose `epsilon_infinity` is this budget, at p = 1/2 and q = 3/4."""
+        f = 2 / (1 + exp_below(_checks.epsilon(epsilon) / 2))
+        return super().create(k, min(1.0, float_above(f)), delta)
 
     @property
     def epsilon_infinity(self) -> float:

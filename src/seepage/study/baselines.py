@@ -122,18 +122,18 @@ class Leakages:
         return leakage_matrix(pairs, epsilons, mechanism=self.mechanism, view=self.view).values
 
 
-def register_analyser(found: Analyser) -> Analyser:
-    """Register an analyser under its name, which is case-insensitive and must be new.
+def register_analyser(found: Analyser, *, replace: bool = False) -> Analyser:
+    """Register an analyser under its name, which is case-insensitive and new or replaced.
 
     Examples
     --------
     >>> register_analyser(SplitBudgets())
     Traceback (most recent call last):
         ...
-    seepage.errors.InputError: an analyser named 'SPL-ANL' is registered already
+    seepage.errors.InputError: an analyser named 'SPL-ANL' is registered already (replace=True ...
     """
     [checked] = as_analysers([found])
-    return ANALYSERS.add(checked.name, checked)
+    return ANALYSERS.add(checked.name, checked, replace=replace)
 
 
 def as_analysers(chosen: Any) -> list[Analyser]:
@@ -193,8 +193,10 @@ def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Float
     return values
 
 
-def reference_leakages(reference: str, pairs: PairCounts, epsilon: float, seed: int) -> Floats:
+def reference_leakages(reference: Any, pairs: PairCounts, epsilon: float, seed: int) -> Floats:
     """Return the reference leakages of a benchmark, see `benchmark_analysers`."""
+    if not isinstance(reference, str):
+        return leakage_matrix(pairs, epsilon, mechanism=reference).values
     kind, _, name = reference.partition(":")
     if kind == "statistical":
         from seepage.study.statistical import estimate_leakage

@@ -1,8 +1,7 @@
-"""The benchmarks of analysers [paper, section V-A] and of mechanisms [paper, section V-B]."""
+"""The benchmark of analysers against a reference leakage [paper, section V-A]."""
 
 import time
-import timeit
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
@@ -15,21 +14,12 @@ from seepage.data.domain import how_many, sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms import mechanism
-from seepage.mechanisms.base import Mechanism
 from seepage.study.baselines import Analyser, analyse_with, as_analysers, reference_leakages
 
 Region = Literal["P1", "R1", "R2", "R3"]
 
 TOLERANCE = 1e-6
 """Undershoot or overshoot up to this value counts as none."""
-
-EIGHT = ("grr", "rappor", "exp", "oue", "blh", "olh", "she", "ss")
-"""The mechanisms of the paper."""
-
-TIMED_REPORTS = 100_000
-"""Reports in the measurement of `server_seconds`."""
 
 
 class ScoreTable(Result):
@@ -57,7 +47,11 @@ def checked_budgets(epsilons: Any, tables: Mapping[str, PairCounts], progress: A
     return budgets
 
 
-# Analysers: undershoot against overshoot of a reference leakage ----------------------------------
+def label_of(choice: Any, parameter: str) -> str:
+    """Return the name of a mechanism, or those of a mapping, joined."""
+    if isinstance(choice, Mapping):
+        return ", ".join(dict.fromkeys(label_of(part, parameter) for part in choice.values()))
+    return _checks.text(getattr(choice, "name", choice), parameter)
 
 
 @dataclass(frozen=True)
@@ -137,7 +131,7 @@ def benchmark_analysers(
     data: Any,
     epsilons: Sequence[float] = (1.0,),
     *,
-    reference: str = "bound",
+    reference: Any = "bound",
     chosen: Sequence[str | Analyser] | None = None,
     tolerance: float = TOLERANCE,
     seed: int = 0,
@@ -158,7 +152,8 @@ def benchmark_analysers(
         Budgets above 0, each used for every attribute.
     reference
         `"bound"` (Algorithm 2), a mechanism (`"grr"`, `"oue:inferred"`), or `"statistical:oue"`:
-        the plug-in estimate of the statistical method with 50 replicas.
+        the plug-in estimate of the statistical method with 50 replicas; a `Mechanism`, or a mapping
+        from attribute to name or `Mechanism`.
     chosen
         Names of analysers, or analysers; all registered ones by default.
     tolerance
@@ -179,7 +174,7 @@ def benchmark_analysers(
     """
     by_name = data if isinstance(data, Mapping) else {"data": data}
     tables = {name: as_pairs(table, **table_options) for name, table in by_name.items()}
-    _checks.text(reference, "reference")
+    label = label_of(reference, "reference")
     budgets = checked_budgets(epsilons, tables, progress)
     analysers = as_analysers(chosen)
     threshold = _checks.real(tolerance, "tolerance")
@@ -201,7 +196,7 @@ def benchmark_analysers(
                     seconds = time.perf_counter() - start
                     gaps = _gaps(expected, leakages, epsilon)
                     score = *gaps, _region(*gaps, threshold), seconds
-                    scores.append(AnalyserScore(name, analyser.name, epsilon, reference, *score))
+                    scores.append(AnalyserScore(name, analyser.name, epsilon, label, *score))
                 if progress is not None:
                     progress(len(scores) + len(left_out), total)
     samples = {name: pairs for name, pairs in tables.items() if pairs.population is not None}
@@ -219,182 +214,3 @@ def _region(undershoot: float, overshoot: float, tolerance: float) -> Region:
     if undershoot <= tolerance:
         return "P1" if overshoot <= tolerance else "R2"
     return "R1" if overshoot <= tolerance else "R3"
-
-
-# Mechanisms: utility of their reports against total leakage --------------------------------------
-
-
-@dataclass(frozen=True)
-class MechanismScore:
-    """Utility and leakage of one mechanism on one data set at one epsilon.
-
-    Parameters
-    ----------
-    mechanism, epsilon
-        The mechanism's name, and the budget of every attribute.
-    frequency_error, expected_frequency_error
-        NMSE of all estimated frequencies, sum (f~ - f)^2 / sum f^2: simulated, and in closed form.
-    zero_one_error, expected_zero_one_error
-        0-1 loss of the inferred value, averaged over records, simulated and in closed form.
-    normalised_tcpl, normalised_tcpl_inferred
-        TCPL divided by that of Algorithm 2: of the whole report, and of the inferred value only;
-        1 if Algorithm 2 gives 0.
-    bits
-        Mean size of one report, in bits.
-    server_seconds
-        Time to estimate the frequencies from a million reports, extrapolated from fewer.
-    """
-
-    mechanism: str
-    epsilon: float
-    frequency_error: float
-    expected_frequency_error: float
-    zero_one_error: float
-    expected_zero_one_error: float
-    normalised_tcpl: float
-    normalised_tcpl_inferred: float
-    bits: float
-    server_seconds: float
-
-
-@dataclass(frozen=True, repr=False)
-class MechanismBenchmark(ScoreTable):
-    """The scores of several mechanisms on one data set.
-
-    Parameters
-    ----------
-    scores
-        One per epsilon and mechanism.
-    sample
-        The pair counts if they are those of a sample of records; else None.
-    """
-
-    scores: tuple[MechanismScore, ...]
-    sample: PairCounts | None = None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Caveats: whether the leakages are those of a sample."""
-        return () if self.sample is None else (str(sample_caution(self.sample)),)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields as a JSON object."""
-        return {"scores": self._rows(), "notes": list(self.notes)}
-
-    def _headline(self) -> str:
-        sample = "" if self.sample is None else f", {how_many(self.sample)}"
-        return f"MechanismBenchmark({len(self.scores)} scores{sample})"
-
-    def chart(self) -> Any:
-        """Return the paper's two panels, and a third with the leakage of the whole report."""
-        from seepage.charts.scatter import mechanism_chart
-
-        chart = mechanism_chart(self._rows())
-        return chart if self.sample is None else chart.properties(title=how_many(self.sample))
-
-
-def benchmark_mechanisms(
-    data: Any,
-    epsilons: Sequence[float] = (1.0, 3.0, 5.0),
-    *,
-    mechanisms: Sequence[str] = EIGHT,
-    seed: int = 0,
-    progress: Progress | None = None,
-    **table_options: Any,
-) -> MechanismBenchmark:
-    """Compare mechanisms by the utility and the leakage of their reports.
-
-    Parameters
-    ----------
-    data
-        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
-    epsilons
-        Budgets above 0, each used for every attribute.
-    mechanisms
-        Names of registered mechanisms; the paper's eight by default.
-    seed
-        Seed of the simulation; the same seed gives the same errors.
-    progress
-        Called with the number of scores done and of all scores.
-    table_options
-        Table options of `count_pairs`.
-
-    Notes
-    -----
-    One report is simulated for each record and attribute.  Leakages are exact, so only the two
-    simulated errors vary with the seed.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> benchmark = sp.benchmark_mechanisms(
-    ...     "adult", [1.0], mechanisms=["grr", "oue"], columns=["sex", "race", "income"]
-    ... )
-    >>> [score.normalised_tcpl > 0.9 for score in benchmark.scores]
-    [True, True]
-    """
-    pairs = as_pairs(data, **table_options)
-    budgets = checked_budgets(epsilons, {"the data set": pairs}, progress)
-    mechanisms = _checks.texts(mechanisms, "mechanisms")
-    checked_seed = _checks.integer(seed, "seed", 0)
-    if not pairs.records:
-        raise InputError("a benchmark needs records, and these counts have none")
-    scores = []
-    for epsilon in budgets:
-        bound = leakage_matrix(pairs, epsilon).tcpl
-        for name in mechanisms:
-            scores.append(_score(pairs, name, epsilon, bound, checked_seed))
-            if progress is not None:
-                progress(len(scores), len(budgets) * len(mechanisms))
-    return MechanismBenchmark(tuple(scores), None if pairs.population is None else pairs)
-
-
-def _score(pairs: PairCounts, name: str, epsilon: float, bound: float, seed: int) -> MechanismScore:
-    """Return the score of one mechanism; `bound` is TCPL of Algorithm 2."""
-    used = [mechanism(name, attribute.size, epsilon) for attribute in pairs.domain]
-    frequencies = [marginal / pairs.records for marginal in pairs.marginals]
-    seeds = np.random.SeedSequence([seed, *name.encode()]).spawn(len(used))
-    simulated = [
-        _simulate(each, marginal, np.random.default_rng(stream))
-        for each, marginal, stream in zip(used, pairs.marginals, seeds, strict=True)
-    ]
-    power = sum(float((f**2).sum()) for f in frequencies)
-    variances = [each.variance(pairs.records, f) for each, f in zip(used, frequencies, strict=True)]
-    missed = [1 - np.diag(m.inferred_channel()) @ f for m, f in zip(used, frequencies, strict=True)]
-    report = leakage_matrix(pairs, epsilon, mechanism=name).tcpl
-    inferred = leakage_matrix(pairs, epsilon, mechanism=name, view="inferred").tcpl
-    return MechanismScore(
-        mechanism=name,
-        epsilon=epsilon,
-        frequency_error=sum(squared_error for squared_error, _ in simulated) / power,
-        expected_frequency_error=sum(float(part.sum()) for part in variances) / power,
-        zero_one_error=float(np.mean([zero_one for _, zero_one in simulated])),
-        expected_zero_one_error=float(np.mean(missed)),
-        normalised_tcpl=report / bound if bound > 0 else 1.0,
-        normalised_tcpl_inferred=inferred / bound if bound > 0 else 1.0,
-        bits=float(np.mean([each.bits for each in used])),
-        server_seconds=_server_seconds(max(used, key=lambda each: each.k)),
-    )
-
-
-def _simulate(used: Mechanism, counts: Any, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the sum of squared frequency errors of one attribute, and the 0-1 error."""
-    codes = np.repeat(np.arange(used.k), counts)
-    wrong: list[Any] = []
-
-    def batches() -> Iterator[Any]:
-        done = 0
-        for reports in used.perturb_batches(codes, rng):
-            wrong.append(used.infer(reports, rng) != codes[done : done + len(reports)])
-            done += len(reports)
-            yield reports
-
-    error = used.estimate(batches()).frequencies - counts / len(codes)
-    return float((error**2).sum()), float(np.concatenate(wrong).mean())
-
-
-def _server_seconds(used: Mechanism) -> float:
-    """Return the time to estimate from a million reports: best of three runs, extrapolated."""
-    reports = used.perturb(np.zeros(TIMED_REPORTS, dtype=np.int64), 0)
-    times = timeit.repeat(lambda: used.estimate(reports), number=1, repeat=3)
-    return min(times) * 1e6 / TIMED_REPORTS

@@ -18,7 +18,8 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import mechanism
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import GRR
-from seepage.study.benchmarks import benchmark_analysers, benchmark_mechanisms
+from seepage.study.benchmarks import benchmark_analysers
+from seepage.study.mechanism_benchmark import benchmark_mechanisms
 from seepage.study.reproduction.findings import Claim, Comparison, Finding, Row, not_compared
 from seepage.study.reproduction.paper_data import (
     ALL,
