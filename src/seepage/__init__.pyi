@@ -5,6 +5,7 @@ from seepage.analysis import Analysis as Analysis
 from seepage.analysis import analyse as analyse
 from seepage.charts.chart_files import save_chart as save_chart
 from seepage.collection.receiver import Receiver as Receiver
+from seepage.collection.results_page import write_results as write_results
 from seepage.data.channel import Channel as Channel
 from seepage.data.datasets import dataset as dataset
 from seepage.data.datasets import load_pairs as load_pairs

@@ -257,10 +257,14 @@ def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | Non
     default="inversion",
     help="How --joint is estimated: inversion (unbiased) or maximum likelihood (em).",
 )
+@click.option("--report", type=OutputFile(), help="Write the page of results, one HTML file.")
+@click.option(
+    "--check",
+    metavar="DATA",
+    help="A newer table of records, on which --report checks the limits of the plan.",
+)
 @output_options
-def estimate(
-    reports: str, plan_path: str, consistent: bool, joint: str | None, method: str, **_: Any
-) -> None:
+def estimate(reports: str, plan_path: str, joint: str | None, method: str, **options: Any) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
 
     REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are malformed
@@ -276,19 +280,37 @@ def estimate(
       seepage estimate reports.parquet --plan plan.json
       seepage estimate reports.parquet --plan plan.json --consistent --format csv -o result.csv
       seepage estimate reports.parquet --plan plan.json --joint sex,income --method em
+      seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
       seepage estimate reports.jsonl.gz --plan plan.json
     """
+    from seepage.collection.results_page import write_results
     from seepage.plan import Plan
 
-    plan = Plan.load(plan_path)
-    if joint is None:
+    plan, page, consistent = Plan.load(plan_path), options["report"], options["consistent"]
+    source = readable_reports(reports, plan)
+    names = None if joint is None else _parse_two_names(joint, plan.collected.names)
+    if page is None:
+        reject_options(["check"], "its result is on the page of --report")
+    if names is None:
         reject_options(["method"], "it says how --joint is estimated")
-        estimates: Any = plan.estimate(readable_reports(reports, plan), consistent=consistent)
     elif consistent:
         raise InputError("--consistent is for single attributes; for --joint use --method em")
-    else:
-        names = _parse_two_names(joint, plan.collected.names)
-        estimates = plan.estimate_joint(readable_reports(reports, plan), *names, method=method)
+    estimates: Any = None
+    if page is not None:
+        estimates = write_results(
+            plan,
+            source,
+            page,
+            name=Path(reports).name,
+            joint=[names] if names else [],
+            data=options["check"],
+            consistent=consistent,
+        )
+        click.echo(f"wrote {page}: open it in a browser", err=True)
+    if names is not None:
+        estimates = plan.estimate_joint(source, *names, method=method)
+    elif estimates is None:
+        estimates = plan.estimate(source, consistent=consistent)
     write_result(estimates, _frequencies_text)
 
 

@@ -78,7 +78,7 @@ class ReportAnalysis(Result):
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits."""
-        order = sorted(self.watched, key=lambda pair: -self.lower[pair])
+        order = sorted(self.watched, key=lambda pair: (-self.lower[pair], -self.estimates[pair]))
         return [self._leak(*pair) for pair in order[: _checks.integer(count, "count", 0)]]
 
     def sentences(self, count: int = 10) -> list[str]:

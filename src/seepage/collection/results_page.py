@@ -1,0 +1,142 @@
+"""What the reports of a plan say, as one self-contained HTML page without scripts."""
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from seepage import _checks
+from seepage._files import write_text
+from seepage._pages import render_page
+from seepage._results import Estimated
+from seepage.collection.frequencies import Frequencies
+from seepage.collection.report_leakage import ReportAnalysis
+from seepage.collection.report_source import open_reports
+from seepage.errors import InputError
+from seepage.plan.plan import Plan
+from seepage.plan.plan_page import STYLES
+from seepage.plan.plan_text import factor, ground, nats, promise
+
+SHOWN_LEAKS = 12
+"""Number of estimated leakages on the page, those with the largest lower limits."""
+
+
+def write_results(
+    plan: Plan,
+    reports: Any,
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    joint: Sequence[tuple[str, str]] = (),
+    data: Any = None,
+    consistent: bool = False,
+) -> Frequencies:
+    """Write the results of a collection as one HTML page, whole or not at all; return frequencies.
+
+    Parameters
+    ----------
+    plan
+        The plan that the reports were collected with.
+    reports
+        The reports, see `Plan.estimate`.
+    path
+        The page.
+    name
+        What was collected, for the title.
+    joint
+        Pairs of attributes whose tables are shown.
+    data
+        A newer table of records, in which the plan's limits are checked, see `Plan.check`.
+    consistent
+        Project the frequencies of each attribute to the nearest distribution (non-negative, sum
+        1).  Intervals keep the widths of the unbiased estimates.
+
+    Notes
+    -----
+    Frequencies with intervals; the promise of the plan; its totals on `data`; and the leakage of
+    single reports estimated from pairs of reports (`Plan.analyse`), where some are asked together.
+
+    Examples
+    --------
+    >>> import tempfile, seepage as sp
+    >>> people = sp.make_survey(2_000, seed=1).select(["coffee", "sleep"])
+    >>> plan = sp.calibrate(people, 2.0, guarantee="worst")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sp.write_results(plan, plan.perturb(people), folder + "/results.html")
+    Frequencies(2,000 reports, 2 attributes, unbiased)
+    """
+    _checks.instance(plan, "plan", Plan, "a Plan")
+    heading = "Results of a collection" if name is None else _checks.text(name, "name")
+    source = open_reports(plan, reports)
+    found = plan.estimate(source, consistent=consistent)
+    page = render_page(
+        "results.html",
+        f"{heading}: results",
+        styles=(*STYLES, "results"),
+        heading=heading,
+        plan=plan,
+        found=found,
+        cards=[_card(found, attribute) for attribute in found.estimates],
+        tables=[_table(plan, source, *_checks.texts(pair, "joint")) for pair in joint],
+        promise=promise(plan),
+        ground=ground(plan),
+        check=None if data is None else plan.check(data),
+        leaks=_leaks(plan, source),
+        nats=nats,
+        factor=factor,
+        infinity=math.inf,
+    )
+    write_text(path, page)
+    return found
+
+
+def _card(found: Frequencies, name: str) -> dict[str, Any]:
+    """Return the rows of one attribute: value, share, interval and its place in the picture."""
+    values = found.domain[name].values
+    shares = [found.share(name, value) for value in values]
+    return {
+        "name": name,
+        "people": found[name].records,
+        "rows": _placed(list(zip(values, shares, strict=True))),
+    }
+
+
+def _placed(rows: list[tuple[str, Estimated]]) -> list[dict[str, Any]]:
+    """Return rows with the ends of intervals on a common scale from 0 to 1 that shows zero."""
+    low = min(0.0, *(share.interval[0] for _, share in rows))
+    high = max(share.interval[1] for _, share in rows)
+    width = max(high - low, 1e-12)
+    return [
+        {
+            "label": label,
+            "share": share,
+            "at": [(number - low) / width for number in (*share.interval, share.value, 0.0)],
+        }
+        for label, share in rows
+    ]
+
+
+def _table(plan: Plan, source: Any, first: str, second: str) -> dict[str, Any]:
+    """Return the joint frequencies of two attributes as rows of estimates."""
+    joint = plan.estimate_joint(source, first, second)
+    shares = [
+        [Estimated.normal(f, e) for f, e in zip(*row, strict=True)]
+        for row in zip(joint.frequencies, joint.standard_errors, strict=True)
+    ]
+    return {"joint": joint, "rows": list(zip(joint.first.values, shares, strict=True))}
+
+
+def _leaks(plan: Plan, source: Any) -> list[dict[str, Any]]:
+    """Return the strongest leakages with their limits; none if no two attributes are together."""
+    try:
+        found: ReportAnalysis = plan.analyse(source)
+    except InputError:
+        return []
+    rows = []
+    for leak in found.strongest(SHOWN_LEAKS):
+        limit = plan[leak.target].limit
+        above = limit is not None and leak.lower > limit
+        within = limit is None or leak.upper <= limit
+        verdict = "above the limit" if above else "within" if within else "not decided"
+        rows.append({"leak": leak, "limit": limit, "verdict": verdict})
+    return rows

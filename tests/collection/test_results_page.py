@@ -1,0 +1,100 @@
+"""The page of results: what was estimated, promised and found, and nothing that runs."""
+
+import re
+from html import escape, unescape
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seepage as sp
+from command import run
+from plan_examples import DOMAIN, counts, forms_plan, people, plan_for, product, three_forms
+
+PEOPLE = people(3000)
+PLAN = plan_for(counts(), 2.0)
+REPORTS = PLAN.perturb(PEOPLE, seed=1)
+
+
+def page_of(folder, plan=PLAN, reports=REPORTS, **options):
+    found = sp.write_results(plan, reports, folder / "page.html", **options)
+    return found, unescape((folder / "page.html").read_text(encoding="utf-8"))
+
+
+def rows(page):
+    """The rows of the tables of shares: value, percentage and interval."""
+    pattern = r"<bdi>([^<]*)</bdi></th><td>(-?[\d.]+)</td><td>(-?[\d.]+) to (-?[\d.]+)</td>"
+    return [(value, *map(float, numbers)) for value, *numbers in re.findall(pattern, page)]
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+def test_every_share_is_shown_with_its_interval(tmp_path, consistent):
+    found, page = page_of(tmp_path, consistent=consistent)
+    assert found.to_dict() == PLAN.estimate(REPORTS, consistent=consistent).to_dict()
+    expected = [
+        (value, *(100 * np.array([share.value, *share.interval])))
+        for attribute in DOMAIN
+        for value in attribute.values
+        for share in [found.share(attribute.name, value)]
+    ]
+    shown = rows(page)
+    assert [row[0] for row in shown] == [row[0] for row in expected]
+    assert np.allclose([r[1:] for r in shown], [r[1:] for r in expected], atol=0.0501)
+    assert page.count('<svg class="whisker"') == len(expected)
+    assert ("nearest distributions" in page) == consistent
+    assert "<script" not in page
+    assert "script-src" not in page
+
+
+def test_tables_drift_and_leakages_are_shown(tmp_path):
+    plan = sp.calibrate(PEOPLE.select(["sex", "job", "ill"]), 2.0, scope="table", mechanism="grr")
+    alike = pa.table({"sex": ["F", "M"] * 50, "job": ["nurse", "smith"] * 50})
+    drifted = alike.append_column("ill", pa.array(["yes", "no"] * 50))
+    reports = plan.perturb(PEOPLE, seed=1)
+    joint = plan.estimate_joint(reports, "sex", "ill")
+    _, page = page_of(tmp_path, plan, reports, joint=[("sex", "ill")], data=drifted)
+    assert "Above the limit: " in page
+    assert f"{100 * joint.frequencies[0, 1]:.1f} <span" in page
+    leak = plan.analyse(reports).strongest(1)[0]
+    assert f"<td>{leak.leakage:.2f}</td>" in page
+    _, page = page_of(tmp_path, plan, reports, data=PEOPLE)
+    assert "Every total is within its limit on 3,000 other records." in page
+
+
+def test_what_cannot_be_told_is_said(tmp_path):
+    plan = forms_plan(counts(), [product(sex=1.0), product(job=1.0)])
+    _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, seed=1))
+    assert "No form asks for two attributes with a report each" in page
+    assert "Not checked: the totals above" in page
+    plan = three_forms(counts())
+    found, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, seed=1))
+    assert f"{found['job'].records:,} people asked" in page
+
+
+def test_names_are_escaped(tmp_path):
+    strange = "<script>alert(1)</script>"
+    table = pa.table({strange: ["a", "b"] * 50, "b": ["x", "y"] * 50})
+    plan = plan_for(sp.count_pairs(table))
+    sp.write_results(plan, plan.perturb(table, seed=1), tmp_path / "page.html", name=strange)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert strange not in page
+    assert escape(strange) in page
+
+
+def test_the_command_writes_page_and_csv(tmp_path):
+    PLAN.save(tmp_path / "plan.json")
+    import pyarrow.parquet as pq
+
+    pq.write_table(REPORTS, tmp_path / "reports.parquet")
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    usual = ("estimate", "reports.parquet", "--plan", "plan.json")
+    done = run(*usual, "--check", "people.parquet", cwd=tmp_path)
+    assert (done.returncode, "--report" in done.stderr) == (2, True)
+    done = run(
+        *(*usual, "--report", "page.html", "--check", "people.parquet"),
+        *("--format", "csv", "-o", "shares.csv"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "shares.csv").read_text() == PLAN.estimate(REPORTS).to_csv()
+    assert "on 3,000 other records" in (tmp_path / "page.html").read_text()
