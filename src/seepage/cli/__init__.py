@@ -19,6 +19,7 @@ COMMANDS = {
     "analyse": ("analyse", "Leakage of every attribute about every other, and in total."),
     "benchmark": ("study", "Compare analysers of leakage, or mechanisms, on real data."),
     "calibrate": ("collect", "The largest budgets that keep every total within a limit."),
+    "check": ("analyse", "What the columns of a table are, and what to decide first."),
     "client": ("client", "A plan for browsers: an ES module, test vectors, a questionnaire."),
     "collect": ("client", "Receive the reports of a plan over HTTP, for pilots."),
     "count": ("analyse", "Count all pairs of a table into a file of pair counts."),

@@ -1,4 +1,4 @@
-"""`seepage analyse`, `report`, `stream`, `count`, `merge` and `datasets`: from data to leakages."""
+"""`seepage check`, `analyse`, `report`, `stream`, `count`, `merge`, `datasets`: from data on."""
 
 import shlex
 import shutil
@@ -29,6 +29,7 @@ from seepage.cli.output import (
     FileCommand,
     OutputFile,
     emit,
+    option_names,
     progress_bar,
     text_columns,
     write_chart,
@@ -126,6 +127,28 @@ def _format_analysis(analysis: Any, form: str, strongest: int) -> str:
 
     width = shutil.get_terminal_size((120, 24)).columns
     return analysis_text(analysis, analysis.name, strongest, width)
+
+
+@click.command("check", cls=FileCommand)
+@click.argument("data")
+@click_options(TableOptions)
+@output_options
+def check(data: str, **_: Any) -> None:
+    """Check DATA: the kind of each column, and what to decide before it is analysed.
+
+    Identifiers, running numbers, weights, dates, free texts and constants are neither analysed nor
+    asked unless an option names them.  Each finding comes with the option that settles it.
+
+    \b
+    Examples:
+      seepage check survey.csv
+      seepage check survey.csv --missing-marker health=9 --format csv -o columns.csv
+    """
+    from seepage.data.data_check import check as check_data
+
+    found = check_data(data, **given(TableOptions))
+    width = shutil.get_terminal_size().columns
+    write_result(found, lambda one: one.text(Path(data).name, width).naming(option_names()))
 
 
 @click.command("report", cls=FileCommand)

@@ -159,6 +159,15 @@ def _parse_bins(_: Any, __: Any, rules: tuple[str, ...]) -> Any:
     return parsed[ALL_OTHERS] if set(parsed) == {ALL_OTHERS} else parsed
 
 
+def _parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
+    """Return the texts that mean missing, or a mapping by column with `"*"` for all."""
+    parsed = dict[str, list[str]]()
+    for setting in settings:
+        name, _, text = setting.rpartition("=")
+        parsed.setdefault(name or ALL_OTHERS, []).append(text)
+    return parsed if set(parsed) > {ALL_OTHERS} or ALL_OTHERS not in parsed else parsed[ALL_OTHERS]
+
+
 def _bin_rule(rule: str) -> str | list[float]:
     if "," not in rule:
         return rule
@@ -171,7 +180,7 @@ def _bin_rule(rule: str) -> str | list[float]:
 DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
 PARSERS: dict[str, dict[str, Any]] = {
     "bins": {"callback": _parse_bins, "multiple": True},
-    "missing_markers": {"multiple": True},
+    "missing_markers": {"callback": _parse_markers, "multiple": True},
     "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
     "seed": {"type": SEED},
 }

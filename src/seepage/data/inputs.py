@@ -119,11 +119,11 @@ def as_counted(
     if isinstance(data, (str, os.PathLike)):
         what = f"{data} is"
         if is_dataset_name(data):
-            from seepage.data.datasets import DATASETS, load_pairs
+            from seepage.data.datasets import load_pairs
 
             if _needs_file(str(data), records, table_options):
-                dataset_options = _dataset_options(DATASETS[str(data)].table, table_options)
-                return _read(DATASETS[str(data)].read(), records, **dataset_options)
+                table, dataset_options = table_of(data, table_options)
+                return _read(table, records, **dataset_options)
             counted = load_pairs(str(data))
         elif is_pairs_file(data):
             counted = PairCounts.load(data)
@@ -167,6 +167,28 @@ def _read(
 
         counted = count_scan(open_scan(data, table), engine, progress)
     return counted if table.pool is None else pool_rare(counted, table.pool)
+
+
+def is_counted(data: Any, *, datasets: bool = False) -> bool:
+    """Return whether `data` are pair counts or records, or known as such by name.
+
+    A dataset counts as counted where only its counts are at hand, or if `datasets` says so.
+    """
+    if not isinstance(data, (str, os.PathLike)):
+        return isinstance(data, (PairCounts, Records))
+    if not is_dataset_name(data):
+        return is_pairs_file(data)
+    return datasets or not _needs_file(str(data), True, {})
+
+
+def table_of(data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return a table and its options; of a dataset its own, and those that are given."""
+    if not isinstance(data, (str, os.PathLike)) or not is_dataset_name(data):
+        return data, options
+    from seepage.data.datasets import DATASETS
+
+    known = DATASETS[str(data)]
+    return known.read(), _dataset_options(known.table, options)
 
 
 def is_dataset_name(data: str | os.PathLike[str]) -> bool:

@@ -7,7 +7,8 @@ their codes the codes are a view.  Numbers of a binned column are compared with 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class Column:
         self._options = options
         self._other = OTHER if other is None else other
         self.fields = fields
-        self.markers = marker_labels(options.missing_markers)
+        self.markers = marker_labels(options.markers_of(self.source))
         self.given = None if options.domain is None else options.domain[self.name]
         self.rule = options.bins_of(self.name)
         named = isinstance(options.bins, Mapping) and self.name in options.bins
@@ -169,19 +170,11 @@ class Column:
         if self.needs_edges:
             return None
         try:
-            return self._bin_codes(array, before) if self.edges else self._value_codes(array)
+            with readable(self.name, array.type):
+                return self._bin_codes(array, before) if self.edges else self._value_codes(array)
         except ManyNumbers:
             self.needs_edges, self._missing_bin = True, self.has_missing
             return None
-        except pa.ArrowNotImplementedError:
-            raise TableError(
-                f"column {self.name!r} must hold text, numbers, dates or booleans, got "
-                f"{array.type}; drop it (",
-                Setting("drop"),
-                ") or turn it into text",
-            ) from None
-        except UnicodeDecodeError:
-            raise TableError(f"column {self.name!r} holds text that is not UTF-8") from None
 
     def _value_codes(self, array: pa.Array) -> Codes:
         """Return the codes of categories; new ones are added to the alphabet."""
@@ -311,6 +304,21 @@ class Column:
                 ")",
             )
         return TableError(f"{where} is a number that {BEYOND_FLOATS}")
+
+
+@contextmanager
+def readable(name: str, kind: pa.DataType) -> Iterator[None]:
+    """Turn errors of reading a column into a TableError of one line that names it."""
+    try:
+        yield
+    except pa.ArrowNotImplementedError:
+        raise TableError(
+            f"column {name!r} must hold text, numbers, dates or booleans, got {kind}; drop it (",
+            Setting("drop"),
+            ") or turn it into text",
+        ) from None
+    except UnicodeDecodeError:
+        raise TableError(f"column {name!r} holds text that is not UTF-8") from None
 
 
 def columns_of(

@@ -57,7 +57,8 @@ class TableOptions:
     few
         Maximum number of distinct numbers that are ordered categories rather than binned.
     missing_markers
-        Strings that mean missing, in addition to empty fields of text files, nulls and NaN.
+        Strings that mean missing, in addition to empty fields of text files, nulls and NaN; a
+        mapping gives those of each column, `"*"` those of all.
     delimiter, column_names, skip_lines, encoding
         For text files: the delimiter (detected by default), the column names of a file without a
         header line, the number of lines before the header or first record, and the encoding.
@@ -96,8 +97,11 @@ class TableOptions:
     )
     max_values: int = option(1000, "The largest number of values of a column; more are an error.")
     few: int = 50
-    missing_markers: Sequence[str] = option(
-        (), "Text that means missing, as ?.", name="missing-marker", metavar="TEXT"
+    missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
+        (),
+        "Text that means missing, such as ?, in one column or in all.",
+        name="missing-marker",
+        metavar="[COLUMN=]TEXT",
     )
     delimiter: str | None = option(None, "The CSV delimiter; detected by default.", metavar="CHAR")
     column_names: Sequence[str] | None = None
@@ -116,7 +120,10 @@ class TableOptions:
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
             given = getattr(self, name)
-            if given is not None or name in ("drop", "missing_markers"):
+            if isinstance(given, Mapping) and name == "missing_markers":
+                each = {key: tuple(_checks.texts(given[key], name)) for key in given}
+                object.__setattr__(self, name, each)
+            elif given is not None or name in ("drop", "missing_markers"):
                 object.__setattr__(self, name, tuple(_checks.texts(given, name)))
         _checks.mapping(self.rename, "rename", "a mapping from old to new names")
         _checks.texts(self.rename.values(), "rename")
@@ -198,12 +205,22 @@ class TableOptions:
         rule = given.get(name, given.get(ALL_OTHERS)) if isinstance(given, Mapping) else given
         return DEFAULT_RULE if rule is None else read_rule(rule)
 
+    def markers_of(self, name: str) -> Sequence[str]:
+        """Return the strings that mean missing in a column."""
+        given = self.missing_markers
+        if not isinstance(given, Mapping):
+            return given
+        return (*given.get(ALL_OTHERS, ()), *given.get(name, ()))
+
     def choose(self, names: Sequence[str]) -> list[Choice]:
         """Return the columns to read of a table with these column names; unknown names raise."""
         _check_distinct(names, "the table")
         selected = names if self.columns is None else self.columns
         for given in (selected, self.drop, self.rename):
             _check_known(given, names)
+        if isinstance(self.missing_markers, Mapping):
+            marked = (name for name in self.missing_markers if name != ALL_OTHERS)
+            _check_known(marked, names, "missing_markers")
         left_out = set(self.drop)
         if self.person is not None:
             _check_known([self.person], names, "person")

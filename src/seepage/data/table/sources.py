@@ -340,7 +340,7 @@ class FrameSource:
     fields = False
 
     def __init__(self, frame: "nw.DataFrame[Any]") -> None:
-        self._frame = frame
+        self.frame = frame
         self._columns: dict[str, pa.ChunkedArray] = {}
         self.names = tuple(str(name) for name in frame.columns)
         self.rows_total: int | None = len(frame)
@@ -353,7 +353,7 @@ class FrameSource:
     def _column(self, name: str) -> pa.ChunkedArray:
         if name not in self._columns:
             try:
-                array = self._frame[:, [self.names.index(name)]].to_arrow().column(0)
+                array = self.frame[:, [self.names.index(name)]].to_arrow().column(0)
             except (pa.ArrowException, NarwhalsError, *CONVERSION_ERRORS) as reason:
                 what = " ".join(str(reason).split())
                 raise TableError(f"column {name!r} must hold values of one type: {what}") from None

@@ -1,0 +1,243 @@
+"""`check`: what the columns of a table are, which are answers, and what must be decided first."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import pyarrow as pa
+
+from seepage._numerics import Integers
+from seepage._options import changed, takes
+from seepage.data.check_result import SAME, ColumnCheck, DataCheck, rare_below
+from seepage.data.column_kinds import (
+    ANSWERS,
+    MIN_VALUES,
+    Profile,
+    codes_for_missing,
+    joint_counts,
+    kind_of,
+    profile_of,
+    profile_of_counts,
+)
+from seepage.data.column_relations import Relation, relations_of
+from seepage.data.counting.count import is_spark_frame
+from seepage.data.domain import ALL_OTHERS, short_list
+from seepage.data.inputs import as_pairs, is_counted, table_of
+from seepage.data.pairs import PairCounts
+from seepage.data.table.column import readable
+from seepage.data.table.labels import marker_labels
+from seepage.data.table.options import TableOptions
+from seepage.data.table.sources import BATCH_ROWS, FrameSource, Source, open_frame, open_source
+from seepage.errors import SeepageWarning, Setting, TableError, Text
+
+MAX_RECORDS = BATCH_ROWS
+"""Records that are read; columns that would be left out as constant or the same are read whole."""
+
+
+@takes(TableOptions)
+def check(data: Any, options: TableOptions) -> DataCheck:
+    """Return what the columns of a table are, and what must be decided before it is analysed.
+
+    Names, values and their order tell identifiers, running numbers, weights, dates, free texts and
+    constants, which `analyse` and `design` leave out unless an option names them; values that may
+    mean missing; columns that say the same or follow from another; skip patterns; rare values.
+
+    Parameters
+    ----------
+    data
+        A frame, a path, the name of a dataset, `PairCounts` or `Records`.  Of pair counts only
+        names, frequencies and relations of two columns are known.
+
+    Notes
+    -----
+    The first 131,072 records are read, and all records of columns that would be left out as
+    constant or as the same as another: 1 s for a million records of 40 columns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> people = pa.table(
+    ...     {"id": range(200), "health": [1, 2, 3, 9] * 50, "smoker": [True, False] * 100}
+    ... )
+    >>> found = check(people)
+    >>> found
+    DataCheck(200 records, 3 columns; left out: id)
+    >>> found["health"].kind, found["health"].codes
+    ('ordered', ('9',))
+    """
+    if is_counted(data):
+        return _check_counts(as_pairs(data, **changed(options, TableOptions)))
+    table, known = table_of(data, changed(options, TableOptions))
+    chosen = TableOptions(**known)
+    found = _check_table(_opened(table, chosen), chosen, asked=table is data)
+    return found if table is data else replace(found, columns=tuple(map(_used, found)))
+
+
+def settle(data: Any, options: Any, *, asked: bool) -> tuple[Any, dict[str, Any], list[Text]]:
+    """Return data, table options that leave out what is no answer, and notes; warn of these once.
+
+    Parameters
+    ----------
+    data, options
+        The data and the options of `analyse` or `design`.  Data that are counted already, named
+        datasets and columns of a given domain are used as they are.
+    asked
+        Whether a column that says the same as another is left out too, as in a collection.  An
+        analysis keeps it: leaving out what is collected would understate the leakage.
+    """
+    if is_counted(data, datasets=True) or options.domain is not None:
+        return data, {}, []
+    source = _opened(data, options)
+    found = _check_table(source, options, asked=asked)
+    if not found.used:
+        raise TableError(
+            f"no column looks like an answer ({short_list(found.left_out)}); name those to use (",
+            Setting("columns"),
+            ")",
+        )
+    chosen, notes = dict[str, Any](), found.notes()
+    if found.left_out:
+        left_out = {*found.left_out, options.person}
+        chosen["columns"] = [name for name in source.names if name not in left_out]
+    beside = {c.name: c.beside_numbers for c in found if c.beside_numbers}
+    if beside:
+        every = options.missing_markers
+        given = every if isinstance(every, Mapping) else {ALL_OTHERS: every}
+        more = {name: (*given.get(name, ()), *texts) for name, texts in beside.items()}
+        chosen["missing_markers"] = {**given, **more}
+    if notes:
+        parts = (part for note in notes for part in ("; ", note)[note is notes[0] :])
+        warnings.warn(SeepageWarning(Text(*parts)), stacklevel=5)
+    if isinstance(source, FrameSource) and not is_spark_frame(data):
+        data = source.frame.to_native()
+    return data, chosen, notes
+
+
+def _opened(data: Any, options: TableOptions) -> Source:
+    if is_spark_frame(data):
+        return open_frame(data.limit(MAX_RECORDS + 1).toArrow())
+    return open_source(data, options, on_demand=True)
+
+
+def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataCheck:
+    """Return the check of a table, read by its source."""
+    choices = options.choose(source.names)
+    names = [choice.source for choice in choices]
+    table, whole = _first_records(source, names)
+    found = _described([_profile(table, name, source, options) for name in names])
+    if not whole:
+        refuted = _refuted(source, found, options)
+        found = [_without_claim(column) if column.name in refuted else column for column in found]
+    mentioned = _mentioned(options)
+    named = {choice.source for choice in choices if {choice.source, choice.name} & mentioned}
+    used = (column if column.name in named else _with_use(column, asked) for column in found)
+    return DataCheck(tuple(used), table.num_rows, whole)
+
+
+def _check_counts(pairs: PairCounts) -> DataCheck:
+    """Return the check of counted attributes, which are used whatever their kind."""
+    counts = zip(pairs.domain, pairs.marginals, strict=True)
+    profiles = [profile_of_counts(attribute, marginal) for attribute, marginal in counts]
+    found = _described(profiles, lambda first, second: joint_counts(pairs, first, second))
+    return DataCheck(tuple(found), pairs.records, True)
+
+
+def _mentioned(options: Any) -> set[str]:
+    """Return all names that options mention, except to leave columns out or to read them."""
+    others = {"drop", "column_names", "missing_markers", "domain", "person"}
+    waiting = [getattr(options, one.name) for one in fields(options) if one.name not in others]
+    names = set[str]()
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            names.add(value)
+        elif isinstance(value, (Mapping, Sequence)):
+            waiting += [*value, *(value.values() if isinstance(value, Mapping) else ())]
+    return names
+
+
+def _with_use(column: ColumnCheck, asked: bool) -> ColumnCheck:
+    """Return a column that is not named, left out if it is no answer or asked already."""
+    if column.kind in ANSWERS and not (asked and column.same):
+        return column
+    if column.kind in ANSWERS:
+        return replace(column, kind=SAME, reason=f"same as {column.same}", used=False)
+    return replace(column, used=False)
+
+
+def _used(column: ColumnCheck) -> ColumnCheck:
+    return replace(column, used=True)
+
+
+def _first_records(source: Source, names: Sequence[str]) -> tuple[pa.Table, bool]:
+    """Return the first records of a source, and whether these are all."""
+    if isinstance(source, FrameSource):
+        source = FrameSource(source.frame.head(MAX_RECORDS + 1))
+    batches, rows = list[pa.RecordBatch](), 0
+    for batch in source.batches(names):
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows > MAX_RECORDS:
+            break
+    if not rows:
+        raise TableError("the table has no records")
+    return pa.Table.from_batches(batches)[:MAX_RECORDS], rows <= MAX_RECORDS
+
+
+def _profile(table: Any, name: str, source: Source, options: TableOptions) -> Profile:
+    """Return the profile of a column of a table, or of a batch of it."""
+    array = table.column(name)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    with readable(name, array.type):
+        return profile_of(name, array, source.fields, marker_labels(options.markers_of(name)))
+
+
+def _described(
+    profiles: Sequence[Profile], joint: Callable[[str, str], Integers] | None = None
+) -> list[ColumnCheck]:
+    """Return what profiles tell; all columns are used."""
+    kinds = [kind_of(column) for column in profiles]
+    answers = [
+        column if joint else column.without(column.beside_numbers)
+        for column, (kind, _) in zip(profiles, kinds, strict=True)
+        if kind in ANSWERS
+    ]
+    relations = relations_of(answers, joint)
+    found = []
+    for column, (kind, reason) in zip(profiles, kinds, strict=True):
+        values, is_answer = len(column.counts), kind in ANSWERS
+        rare = column.counts < rare_below(column.records)
+        few = is_answer and (kind != "number" or values <= MIN_VALUES or column.binned)
+        codes = tuple(codes_for_missing(column)) if is_answer else ()
+        known = relations.get(column.name, Relation())
+        missing = column.missing / column.records
+        about = values, missing, codes, int(rare.sum()) if few else 0
+        found.append(ColumnCheck(column.name, kind, reason, True, *about, *known))
+    return found
+
+
+def _refuted(source: Source, found: Sequence[ColumnCheck], options: TableOptions) -> set[str]:
+    """Return the columns that all records show to be neither constant nor the same as another."""
+    constant = [(column.name, column.name) for column in found if column.kind == "constant"]
+    claims = constant + [(column.name, column.same) for column in found if column.same]
+    seen = {claim: set[tuple[str, str]]() for claim in claims}
+    names = list(dict.fromkeys(name for claim in claims for name in claim))
+    for batch in source.batches(names) if names else ():
+        columns = {name: _profile(batch, name, source, options) for name in names}
+        for first, second in claims:
+            seen[first, second] |= columns[first].pairs_with(columns[second])
+    refuted = set[str]()
+    for (first, second), pairs in seen.items():
+        sides = {a for a, _ in pairs}, {b for _, b in pairs}
+        equal = len(pairs) == len(sides[0]) == len(sides[1])
+        if not equal or (first == second and len(pairs) > 1):
+            refuted.add(first)
+    return refuted
+
+
+def _without_claim(column: ColumnCheck) -> ColumnCheck:
+    """Return a column that is neither constant nor the same as another."""
+    kind = "answer" if column.kind == "constant" else column.kind
+    return replace(column, kind=kind, reason="", same=None)
