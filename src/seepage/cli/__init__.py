@@ -132,13 +132,15 @@ def _open_standard_streams() -> None:
     """Open the null device in place of closed standard streams.
 
     Otherwise the next file that is opened gets their descriptor, and output meant for the screen
-    is written into it.
+    is written into it; and libraries that write to `sys.stderr` find None there.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
 
 
 def _exit_on_signal(number: int, frame: FrameType | None) -> None:
