@@ -35,7 +35,7 @@ TOPICS = (
         "From limits to a collection that runs.",
         ("designs", "plan", "collection", "_results"),
     ),
-    Topic("mechanisms", "Mechanisms", "How a value becomes a report.", ("mechanisms",)),
+    Topic("mechanisms", "Mechanisms", "How a value becomes a report.", ("mechanisms", "auditing")),
     Topic(
         "study",
         "Study",

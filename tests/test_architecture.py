@@ -26,6 +26,7 @@ LAYERS = [
     ["study"],
     ["verdict"],
     ["analysis_options", "analysis", "saved_analysis", "report"],
+    ["auditing"],
     ["cli"],
 ]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

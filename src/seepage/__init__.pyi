@@ -3,6 +3,8 @@
 from seepage._results import Estimated as Estimated
 from seepage.analysis import Analysis as Analysis
 from seepage.analysis import analyse as analyse
+from seepage.auditing.audit import audit as audit
+from seepage.auditing.audit_result import Audit as Audit
 from seepage.charts.chart_files import save_chart as save_chart
 from seepage.collection.receiver import Receiver as Receiver
 from seepage.collection.results_page import write_results as write_results

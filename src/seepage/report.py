@@ -44,7 +44,7 @@ SHOWN_LIKELY, SHOWN_VALUES = 4, 10
 """Maximum number of likely values, and of shares of source values, of a pair."""
 
 
-def report_page(analysis: Analysis, *, counts: bool = True) -> str:
+def report_page(analysis: Analysis, *, counts: bool = True, audit: Any = None) -> str:
     """Return the report of an analysis as one HTML page.
 
     Parameters
@@ -54,6 +54,8 @@ def report_page(analysis: Analysis, *, counts: bool = True) -> str:
     counts
         Whether the page contains shares of values in single pairs, which come from pair counts.
         Counts of single values remain.
+    audit
+        The `Audit` whose channels were analysed, which heads the page.
 
     Examples
     --------
@@ -83,6 +85,7 @@ def report_page(analysis: Analysis, *, counts: bool = True) -> str:
         script="\n".join(template_text(f"js/{name}.js") for name in SCRIPTS),
         content=_content(analysis, grid, counts),
         analysis=analysis,
+        audit=audit,
         counts=counts,
         counted=how_many(matrix.pairs),
         caution=sample_caution(matrix.pairs),

@@ -204,10 +204,10 @@ def test_a_calibration_as_one_line_and_as_a_frame(coins):
     frame = found.to_pandas()
     assert frame["epsilon"].tolist() == found.epsilons.tolist()
     assert frame["limit"].isna().tolist() == [False, True, False]
-    assert repr(found.audit).startswith("Audit(limits exceeded: a, differ; strongest ")
+    assert repr(found.audit).startswith("WitnessAudit(limits exceeded: a, differ; strongest ")
     assert found.audit.to_pandas()["target"].tolist() == ["a", "differ"]
     quiet = find_budgets(coins, 1.0, guarantee="independent", mechanism="grr", left_out=["b"])
-    assert repr(quiet.audit) == "Audit(no reports found that exceed a limit)"
+    assert repr(quiet.audit) == "WitnessAudit(no reports found that exceed a limit)"
 
 
 def test_a_note_says_if_no_budget_exceeds_the_equal_split():

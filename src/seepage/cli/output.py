@@ -120,6 +120,7 @@ INPUT_PARAMETERS = (
     "plan_path",
     "domain",
     "transitions",
+    "randomiser",
 )
 """Parameters that name input files."""
 

@@ -42,7 +42,7 @@ USABLE = ("worst", "exact", "merged", "sampled", "independent")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Result):
+class WitnessAudit(Result):
     """Result of a witness search at some budgets.
 
     Parameters
@@ -68,9 +68,9 @@ class Audit(Result):
 
     def _headline(self) -> str:
         if self.strongest is None:
-            return "Audit(no reports found that exceed a limit)"
+            return "WitnessAudit(no reports found that exceed a limit)"
         targets = ", ".join(witness.target for witness in self.refutations)
-        return f"Audit(limits exceeded: {targets}; strongest {self.strongest.counted:.4g})"
+        return f"WitnessAudit(limits exceeded: {targets}; strongest {self.strongest.counted:.4g})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +98,7 @@ class Calibration(Result):
     problem: Problem
     epsilons: Floats
     totals: TotalLeakage
-    audit: Audit | None = None
+    audit: WitnessAudit | None = None
     dropped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -324,7 +324,7 @@ def _audited(calibration: Calibration) -> Calibration:
     limited = np.flatnonzero(np.isfinite(problem.limits)).tolist()
     refuted = _refutations(problem, epsilons, limited, problem.options["progress"])
     if not refuted:
-        return replace(calibration, audit=Audit((), None))
+        return replace(calibration, audit=WitnessAudit((), None))
     low, high = 0.0, 1.0
     while high - low > SHARE_TOLERANCE:
         factor = (low + high) / 2
@@ -332,7 +332,7 @@ def _audited(calibration: Calibration) -> Calibration:
             high = factor
         else:
             low = factor
-    audit = Audit(tuple(refuted.values()), problem.scaled(epsilons, low))
+    audit = WitnessAudit(tuple(refuted.values()), problem.scaled(epsilons, low))
     return replace(calibration, audit=audit)
 
 

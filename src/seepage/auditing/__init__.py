@@ -1,0 +1,1 @@
+"""Audits of randomisers that somebody else wrote: realised epsilon, verdict and witness."""

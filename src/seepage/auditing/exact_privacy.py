@@ -1,0 +1,164 @@
+"""Exact epsilon and delta of published parameters, over all rounds of one attribute."""
+
+import math
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from seepage._numerics import LARGE_EPSILON, UNIT, Floats, round_up
+from seepage.leakage.release import exact_leakage
+from seepage.mechanisms.exact_draws import float_above
+from seepage.mechanisms.gaussian import Gaussian, gaussian_delta
+from seepage.mechanisms.randomiser import PAIR_WORDS, RandomisedAttribute
+from seepage.mechanisms.unary import BasicRAPPOR
+
+MAX_BITS = 22.0
+"""Binary logarithm of the maximum number of cells of the matrix of all reports of a person."""
+
+DELTA_DIGITS = 40
+"""Decimal digits of the delta of Gaussian noise."""
+
+ROUNDS = 60
+"""Bisections of epsilon at a given delta."""
+
+
+class ExactPrivacy:
+    """Epsilon and delta of all reports of one attribute [theory: Audits].
+
+    Parameters
+    ----------
+    attribute
+        How it is randomised.
+    rounds, memoised
+        The number of linked reports, and whether all repeat a stored one.  RAPPOR stores the
+        permanent response, so that its memoised reports are `BasicRAPPOR.epsilon_after`.
+    """
+
+    def __init__(self, attribute: RandomisedAttribute, rounds: int, memoised: bool) -> None:
+        self.attribute = attribute
+        self.stored = rounds if memoised else 1
+        self.repeats = attribute.copies * (1 if memoised else rounds)
+
+    @cached_property
+    def _decisive(self) -> Floats | None:
+        """P(outcome given value) of one report, for the values that decide."""
+        if self.attribute.pair is not None:
+            return self.attribute.pair
+        return None if self.attribute.channel is None else self.attribute.channel[1]
+
+    @cached_property
+    def one_report(self) -> float:
+        """The epsilon of one outcome: the largest log-ratio, rounded up."""
+        mechanism = self.attribute.mechanism
+        if mechanism is None:
+            assert self._decisive is not None
+            return exact_leakage(np.eye(len(self._decisive)), self._decisive).value
+        if isinstance(mechanism, BasicRAPPOR):
+            return mechanism.epsilon_after(self.stored)
+        sets = mechanism.likely_sets
+        return mechanism.epsilon if sets is None else sets.contrast
+
+    @cached_property
+    def pure(self) -> float:
+        """The epsilon of all reports with delta 0: infinite where a report excludes a value."""
+        if self.repeats == 1 or math.isinf(self.one_report):
+            return self.one_report
+        return float_above(self.repeats * Fraction(self.one_report))
+
+    @cached_property
+    def _all_reports(self) -> Floats | None:
+        """P(outcomes of all reports given value), where that matrix is small."""
+        one = self._decisive
+        if one is None or (self.stored > 1 and isinstance(self.attribute.mechanism, BasicRAPPOR)):
+            return None
+        if math.log2(len(one)) + self.repeats * math.log2(one.shape[1]) > MAX_BITS:
+            return one if self.repeats == 1 else None
+        product = one
+        for _ in range(self.repeats - 1):
+            product = (product[:, :, None] * one[:, None]).reshape(len(one), -1)
+        return product
+
+    def delta(self, epsilon: float) -> tuple[float, bool]:
+        """Return the smallest delta known to hold with this epsilon, and whether it is exact.
+
+        Notes
+        -----
+        The hockey stick max over u, u' of sum_y (C[u, y] - e^epsilon C[u', y])+, rounded up; where
+        the matrix of all reports is too large, the largest delta of any mechanism with this pure
+        epsilon E, (e^E - e^epsilon)/(e^E + 1) [Kairouz, Oh and Viswanath 2015].
+        """
+        if self.pure <= epsilon:
+            return 0.0, True
+        mechanism = self.attribute.mechanism
+        if isinstance(mechanism, Gaussian) and self.repeats == 1:
+            return float(gaussian_delta(epsilon, mechanism.sigma, DELTA_DIGITS)), True
+        if self._all_reports is not None:
+            return _hockey_stick(self._all_reports, epsilon), True
+        return _largest_delta(self.pure, epsilon), False
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon found with at most this delta, rounded up."""
+        if delta == 0 or self.delta(0.0)[0] <= delta:
+            return self.pure if delta == 0 else 0.0
+        low, high = 0.0, 1.0
+        while self.delta(high)[0] > delta:
+            if high >= min(self.pure, LARGE_EPSILON):
+                return self.pure
+            low, high = high, 2 * high
+        for _ in range(ROUNDS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle)[0] <= delta else (middle, high)
+        return min(high, self.pure)
+
+    def witness(self) -> str:
+        """Return the most telling report in words."""
+        values, channel = self.attribute.values, self.attribute.channel
+        words, matrix = (PAIR_WORDS, self._decisive) if channel is None else channel
+        if matrix is None:
+            told = "the most telling report", "one value", "another"
+        else:
+            found = exact_leakage(np.eye(len(matrix)), matrix).witness
+            if found is None:
+                return "all reports are equally likely from all values"
+            report = (
+                words[found.report].format(*values[:2]) if channel is None else words[found.report]
+            )
+            likelier, other = values[int(found.likelier)], values[int(found.other)]
+            if self.stored > 1 and isinstance(self.attribute.mechanism, BasicRAPPOR):
+                report += f" in all {self.stored} rounds"
+            told = f"a report {report}", f"value {likelier}", f"value {other}"
+        if math.isinf(self.one_report):
+            return "{} is possible from {} and impossible from {}".format(*told)
+        times = f"{factor(self.one_report)} times likelier"
+        sentence = f"{told[0]} is {times} from {told[1]} than from {told[2]}"
+        if self.repeats > 1:
+            sentence += f", {self.repeats} such outcomes together {factor(self.pure)} times"
+        return sentence
+
+
+def factor(epsilon: float) -> str:
+    """Return e^epsilon as text.
+
+    Examples
+    --------
+    >>> factor(2.0), factor(4.944), factor(1000.0)
+    ('7.4', '140', '1e434')
+    """
+    if epsilon > LARGE_EPSILON:
+        return f"1e{epsilon / math.log(10):.0f}"
+    value = math.exp(epsilon)
+    return f"{value:.0f}" if 99.5 <= value < 1e6 else f"{value:.2g}"
+
+
+def _hockey_stick(matrix: Floats, epsilon: float) -> float:
+    """Return max over rows u, u' of sum_y (C[u, y] - e^epsilon C[u', y])+, rounded up."""
+    guard = 64 * UNIT
+    scaled = math.exp(min(epsilon, LARGE_EPSILON)) * (1 - guard) * matrix
+    gains = (np.maximum((1 + guard) * row - scaled, 0.0).sum(axis=1).max() for row in matrix)
+    return min(1.0, round_up(float(max(gains)), matrix.shape[1]))
+
+
+def _largest_delta(pure: float, epsilon: float) -> float:
+    """Return (e^E - e^epsilon)/(e^E + 1) for E = pure, rounded up."""
+    return min(1.0, round_up(-math.expm1(epsilon - pure) / (1 + math.exp(-pure)), 8))

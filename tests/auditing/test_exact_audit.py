@@ -1,0 +1,211 @@
+"""Audits of published parameters: exact, against closed forms and brute force."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import seepage as sp
+from seepage.auditing.exact_privacy import ExactPrivacy
+
+E2 = math.exp(2)
+NIGERIA = {"values": ["no", "yes"], "p": 4 / 6, "p0": 1 / 6, "p1": 1 / 6}
+
+
+def brute_delta(matrix, epsilon):
+    """The largest P(S given u) - e^epsilon P(S given u') over pairs and all sets S of reports."""
+    return max(
+        sum(max(0.0, a - math.exp(epsilon) * b) for a, b in zip(first, second, strict=True))
+        for first, second in itertools.permutations(np.asarray(matrix).tolist(), 2)
+    )
+
+
+def test_kept_with_the_probability_of_two_values():
+    """The fault of libraries that take e^eps / (1 + e^eps) for any number of values."""
+    found = sp.audit({"k": 20, "keep": E2 / (1 + E2)}, claim=2.0)
+    assert found.verdict == "refuted"
+    assert found.epsilon == pytest.approx(2 + math.log(19), abs=1e-12)
+    assert found.epsilon >= 2 + math.log(19)
+    assert found.interval == (found.epsilon, found.epsilon)
+    assert "is 140 times likelier from value 0 than from value 1" in found.witness
+    assert found.witness.endswith("the claim allows 7.4")
+    with pytest.raises(AssertionError, match="140 times likelier"):
+        found.assert_holds()
+
+
+def test_forced_response_of_a_survey():
+    found = sp.audit(NIGERIA, claim=1.61, attribute="contact")
+    assert found.epsilon == pytest.approx(math.log(5), abs=1e-12)
+    assert found.verdict == found["contact"].verdict == "holds"
+    found.assert_holds()
+    assert repr(found) == "Audit(holds: contact, claim 1.61, epsilon 1.6095)"
+    assert sp.audit(NIGERIA, claim=1.6).verdict == "refuted"
+
+
+@pytest.mark.parametrize("name", sorted(sp.registered()))
+def test_mechanisms_have_the_epsilon_of_their_matrix(name):
+    """Named, as a mechanism, and as its matrix where it has one."""
+    family = sp.registered()[name]
+    slack = {"delta": 0.05} if family.approximate else {}
+    made = sp.mechanism(name, 5, 1.2, **slack)
+    delta = 0.05 if family.approximate else 0.0
+    expected = made.epsilon
+    if name == "exp":
+        expected = made.likely_sets.contrast
+    parameters = {"mechanism": name, "epsilon": 1.2, "k": 5, **slack}
+    for randomiser in (parameters, made):
+        found = sp.audit(randomiser, claim=1.2, delta=delta)
+        assert found.epsilon == pytest.approx(expected, abs=1e-12 if not delta else 1e-9)
+        assert found.verdict == "holds"
+        # either the epsilon or the delta of a smaller claim is exceeded
+        assert sp.audit(randomiser, claim=expected - 0.01, delta=delta).verdict != "holds"
+    try:
+        matrix = made.channel()
+    except sp.InputError:
+        return
+    by_matrix = sp.audit(matrix, claim=1.2, delta=delta)
+    assert by_matrix.epsilon == pytest.approx(expected, abs=1e-12 if not delta else 1e-9)
+    assert by_matrix.verdict == "holds"
+
+
+@pytest.mark.parametrize("claim", [0.0, 0.4, 1.1])
+def test_delta_is_the_hockey_stick(claim):
+    rng = np.random.default_rng(5)
+    matrix = rng.dirichlet(np.ones(6), size=4)
+    found = sp.audit(matrix, claim=claim)
+    expected = brute_delta(matrix, claim)
+    assert expected <= found.delta <= expected + 1e-12
+    # the epsilon at a delta is where the stick has that height
+    relaxed = sp.audit(matrix, claim=claim, delta=0.1)
+    assert brute_delta(matrix, relaxed.epsilon) == pytest.approx(0.1, abs=1e-9)
+    assert relaxed.verdict == ("holds" if expected <= 0.1 else "refuted")
+
+
+def test_pairs_of_values_have_the_delta_of_the_whole_matrix():
+    """Bits, and sets of one size: two values decide, as enumerating all reports shows."""
+    for parameters in (
+        {"k": 5, "p": 0.7, "q": 0.2},
+        {"k": 5, "p": 0.2, "q": 0.6},
+        {"k": 6, "mechanism": "ss", "epsilon": 0.5},
+    ):
+        attribute = sp.Randomiser.read(parameters)["value"]
+        exact = ExactPrivacy(attribute, 1, False)
+        ratios = attribute.matrix.max(axis=0) / attribute.matrix.min(axis=0)
+        assert exact.pure == pytest.approx(math.log(ratios.max()), abs=1e-12)
+        for epsilon in (0.0, 0.3):
+            expected = brute_delta(attribute.matrix, epsilon)
+            assert exact.delta(epsilon)[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_epsilon_is_never_understated():
+    """The largest ratio of a matrix in exact fractions is at most e^epsilon."""
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        matrix = rng.dirichlet(np.full(4, 0.5), size=3)
+        cells = [[Fraction(cell) for cell in row] for row in matrix.tolist()]
+        ratio = max(max(column) / min(column) for column in zip(*cells, strict=True))
+        from seepage.mechanisms.exact_draws import log_above
+
+        found = sp.audit(matrix, claim=1.0).epsilon
+        assert log_above(ratio) <= found <= log_above(ratio) + 1e-12
+
+
+def test_zeros_beside_positive_numbers_are_infinite():
+    found = sp.audit([[0.5, 0.5, 0.0], [0.5, 0.4, 0.1]], claim=5.0)
+    assert math.isinf(found.epsilon)
+    assert found.verdict == "refuted"
+    assert found.delta == pytest.approx(0.1)
+    assert "a report 2 is possible from value 1 and impossible from value 0" in found.witness
+    assert sp.audit([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]], claim=0.0).verdict == "holds"
+    never = sp.audit({"k": 3, "p": 1.0, "q": 0.2}, claim=5.0)
+    assert math.isinf(never.epsilon)
+    assert never.delta == pytest.approx(0.8)  # the other value's bit is not set
+
+
+# Rounds, links and the record --------------------------------------------------------------------
+
+
+def test_memoisation_forgotten():
+    memoised = sp.audit(NIGERIA, claim=1.61, rounds=10, memoised=True)
+    assert memoised.verdict == "holds"
+    fresh = sp.audit(NIGERIA, claim=1.61, rounds=10)
+    assert fresh.verdict == "refuted"
+    assert fresh.epsilon == pytest.approx(10 * math.log(5), abs=1e-11)
+    assert "10 such outcomes together 9.8e+06 times" in fresh.witness
+    assert sp.audit(NIGERIA, claim=1.61, rounds=10, linked=False).verdict == "holds"
+
+
+def test_delta_of_several_rounds_is_that_of_the_product():
+    matrix = np.array([[0.7, 0.2, 0.1], [0.2, 0.3, 0.5]])
+    product = np.einsum("ua,ub,uc->uabc", matrix, matrix, matrix).reshape(2, -1)
+    found = sp.audit(matrix, claim=1.5, rounds=3)
+    assert found.delta == pytest.approx(brute_delta(product, 1.5), abs=1e-12)
+    # too many rounds for the product: an upper bound
+    many = sp.audit(matrix, claim=1.5, rounds=100)
+    assert found.delta < many.delta <= 1
+
+
+def test_rappor_over_many_rounds():
+    """Basic RAPPOR with its published parameters, one and two hash functions."""
+    parameters = {"k": 100, "f": 0.5, "p": 0.5, "q": 0.75, "cohorts": 8}
+    rappor = sp.BasicRAPPOR(100)
+    for h in (1, 2):
+        one = sp.audit({**parameters, "h": h}, claim=3.0)
+        assert one.epsilon == pytest.approx(h * rappor.epsilon, abs=1e-12)
+        kept = sp.audit({**parameters, "h": h}, claim=3.0, rounds=30, memoised=True)
+        assert kept.epsilon == pytest.approx(h * rappor.epsilon_after(30), abs=1e-12)
+        assert kept.epsilon <= h * rappor.epsilon_infinity
+        fresh = sp.audit({**parameters, "h": h}, claim=3.0, rounds=30)
+        assert fresh.epsilon == pytest.approx(30 * h * rappor.epsilon, abs=1e-9)
+
+
+def test_linked_reports_of_a_record_add_up():
+    parts = {name: {"keep": 0.75, "k": 2} for name in "abc"}  # ln 3 each
+    spec = {"attributes": parts, "linked": [["a", "b"]]}
+    found = sp.audit(spec, claim=1.1, record_claim=2.0)
+    record = found["(record)"]
+    assert [one.verdict for one in found.claims] == ["holds", "holds", "holds", "refuted"]
+    assert record.epsilon == pytest.approx(2 * math.log(3), abs=1e-12)
+    assert found.verdict == "refuted"
+    assert found.epsilon == record.epsilon
+    assert sp.audit(spec, claim=1.1, record_claim=2.2).verdict == "holds"
+    assert sp.audit(spec, claim=1.1, linked=True)["(record)"].epsilon > 3.2
+    mixed = sp.audit(spec, claim={"a": 1.0, "*": 1.1})
+    assert [one.verdict for one in mixed.claims] == ["refuted", "holds", "holds", "holds"]
+
+
+def test_results(tmp_path):
+    found = sp.audit({"k": 20, "keep": 0.9}, claim=2.0)
+    frame = found.to_pandas()
+    assert frame["attribute"].tolist() == ["value"]
+    assert frame["verdict"].tolist() == ["refuted"]
+    found.save(tmp_path / "audit.json")
+    import json
+
+    saved = json.loads((tmp_path / "audit.json").read_text())
+    assert saved["claims"][0]["epsilon"] == found.epsilon
+    assert saved["verdict"] == "refuted"
+    with pytest.raises(sp.InputError, match="data must be given for a page"):
+        found.report(tmp_path / "page.html")
+    with pytest.raises(sp.InputError, match="no attribute 'x'"):
+        found["x"]
+
+
+@pytest.mark.parametrize(
+    ("randomiser", "options", "line"),
+    [
+        ([[0.6, 0.5], [0.5, 0.5]], {}, "row 0 sums to 1.1"),
+        ({"k": 2, "kept": 0.5}, {}, "did you mean 'keep'?"),
+        ({"k": 2, "keep": 0.5}, {"claim": -1}, "claim must be a finite number of at least 0"),
+        ({"k": 2, "keep": 0.5}, {"rounds": 0}, "rounds must be an integer"),
+        ({"k": 2, "keep": 0.5}, {"confidence": 0.4}, "confidence must be at least 0.5"),
+        ({"k": 2, "keep": 0.5}, {"linkd": True}, "did you mean 'linked'?"),
+        ({"attributes": {n: {"k": 2, "keep": 1} for n in "ab"}}, {"attribute": "c"}, "attribute"),
+    ],
+)
+def test_one_line_for_bad_input(randomiser, options, line):
+    with pytest.raises(sp.InputError) as caught:
+        sp.audit(randomiser, **{"claim": 1.0, **options})
+    assert line in str(caught.value)
