@@ -97,7 +97,7 @@ def test_options_reach_the_design(folder):
     done = run(
         *("design", "survey.csv", "--limit", 2, "--limit-of", "age=none", "--seconds", 2),
         *("--known", "income", "--together", "coffee,sleep", "--record-limit", 3),
-        *("--joint", "coffee,sleep", "--importance", "age=2", "--format", "json"),
+        *("--want", "coffee x sleep", "--importance", "age=2", "--format", "json"),
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr

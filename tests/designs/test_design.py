@@ -274,7 +274,7 @@ def test_unprotected_attributes_are_asked_almost_without_noise():
 def test_the_error_of_a_joint_distribution_enters():
     records = random_table(30)
     plain = table_design(records, 0.5, mechanism="grr")
-    found = table_design(records, 0.5, mechanism="grr", joint=[("a0", "a1")])
+    found = table_design(records, 0.5, mechanism="grr", want=[("a0", "a1")])
     assert list(found.joint) == [("a0", "a1")]
     share = sum(f.share for f in found.forms if {"a0", "a1"} <= set(f.attributes))
     before = sum(f.share for f in plain.forms if {"a0", "a1"} <= set(f.attributes))
@@ -346,8 +346,8 @@ def test_a_table_too_large_for_exact_totals_is_named():
         ({"together": [("a0",)]}, "at least two"),
         ({"together": [("a0", "a1")], "left_out": ["a1"]}, "but is not asked"),
         ({"never": [("a0", "a1", "a2")]}, "must name two"),
-        ({"joint": [("a0", "a1")], "never": [("a0", "a1")]}, "which never forbids to ask together"),
-        ({"joint": [("a0", "a1")], "left_out": ["a0"]}, "joint must name attributes"),
+        ({"want": [("a0", "a1")], "never": [("a0", "a1")]}, "which never forbids to ask together"),
+        ({"want": [("a0", "a1")], "left_out": ["a0"]}, "want must name attributes"),
         ({"least": 2.0}, "least useful"),
         ({"public": ["a0"], "left_out": ["a0"]}, "both public and left out"),
         ({"left_out": ["a0", "a1", "a2"]}, "at least one attribute must be asked"),

@@ -29,7 +29,7 @@ def coins() -> sp.Records:
 
 def test_a_joint_distribution_that_no_form_may_ask_for_raises(coins: sp.Records) -> None:
     with pytest.raises(sp.InputError, match="no form within the limits"):
-        sp.find_design(coins, 1.0, joint=[("a0", "a1")], largest=1, seconds=1)
+        sp.find_design(coins, 1.0, want=[("a0", "a1")], largest=1, seconds=1)
 
 
 @pytest.mark.parametrize("limit", [1e-300, 1e-12, {"a0": 1e-9, "a1": 20.0, "a2": None}])

@@ -167,7 +167,7 @@ def test_the_record_limit_left_out_together_and_joint_hold_for_the_population_to
         left_out=["a4"],
         record_limit=1.5,
         together=[("a0", "a1")],
-        joint=[("a2", "a3")],
+        want=["a2 x a3"],
         shape="never",
         seconds=3,
     )

@@ -314,14 +314,15 @@ def _attributes_text(design: Any) -> str:
 
     rows = [["attribute", "largest total", "in form", "limit", "error"]]
     for k, name in enumerate(design.domain.names):
-        limit = design.limits[k]
+        limit, mean = design.limits[k], design.means.get(name)
+        error = design.errors[k] if mean is None else mean
         rows.append(
             [
-                name,
+                name if mean is None else f"mean {name}",
                 "public" if name in design.public else ceiling_text(design.totals[k]),
                 attaining_form([form.totals[k] for form in design.forms]),
                 "-" if limit == math.inf else f"{limit:g}",
-                f"{design.errors[k]:.3g}" if design.errors[k] < math.inf else "not asked",
+                f"{error:.3g}" if error < math.inf else "not asked",
             ]
         )
     rows += [[f"{i} x {j}", "", "", "", f"{e:.3g}"] for (i, j), e in design.joint.items()]

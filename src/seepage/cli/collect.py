@@ -108,7 +108,7 @@ def design(data: str, **_: Any) -> None:
     Examples:
       seepage design survey.csv --limit 3 -o plan.json --report plan.html
       seepage design survey.csv --limit 3 --known sex,age --record-limit 6
-      seepage design survey.csv --limit 2 --together height,weight --joint smoker,ill
+      seepage design survey.csv --limit 2 --want "smoker x ill" --want "mean age"
     """
     from seepage.cli.analysis_text import design_text
     from seepage.designs.design_search import find_design

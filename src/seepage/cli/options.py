@@ -181,6 +181,7 @@ DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
 PARSERS: dict[str, dict[str, Any]] = {
     "bins": {"callback": _parse_bins, "multiple": True},
     "missing_markers": {"callback": _parse_markers, "multiple": True},
+    "want": {"multiple": True},
     "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
     "seed": {"type": SEED},
 }

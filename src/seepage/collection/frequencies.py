@@ -41,10 +41,12 @@ from seepage.collection.report_sums import (
     PooledSums,
     nominal_frequencies,
     tally_reports,
+    wanted_rows,
 )
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate, Mechanism
+from seepage.mechanisms.direct import DirectResponse
 from seepage.plan.plan import Plan
 
 STANDARD_ERRORS = (
@@ -165,7 +167,7 @@ def _form_estimate(plan: Plan, sums: FormSums, names: Sequence[str]) -> FormEsti
     ]
     if len(names) == 1:
         noise = mechanisms[0].variance(sums.records, np.clip(marginals[0], 0.0, 1.0))
-        unit_variance = report_variance(mechanisms[0], nominal[0])
+        unit_variance = report_variance(mechanisms[0], nominal[0], wanted_rows(plan, names[0]))
         return FormEstimate(marginals[0], noise, sums.records, unit_variance)
     joint = sums.one_hot_sums(*names).sum(axis=0) / sums.records
     noise = _joint_variances(mechanisms, joint, marginals) / sums.records
@@ -191,8 +193,15 @@ def _matrix_estimate(sums: MatrixSums, names: Sequence[str]) -> FormEstimate | N
     return FormEstimate(frequencies, noise, sums.records, sums.unit_variance(*names))
 
 
-def report_variance(mechanism: Mechanism, nominal: Floats) -> float:
-    """Return v(f) of a mechanism: variance of one report's estimate, summed over values."""
+def report_variance(mechanism: Mechanism, nominal: Floats, rows: Floats | None = None) -> float:
+    """Return v(f) of a mechanism: variance of one report's estimate, summed over values.
+
+    For the rows of a statistic B of direct reports, that of B f, see `designs.wanted`.
+    """
+    if rows is not None and isinstance(mechanism, DirectResponse):
+        channel = mechanism.channel()
+        second = ((rows @ np.linalg.inv(channel).T) ** 2).sum(axis=0)
+        return float(nominal @ channel @ second - ((rows @ nominal) ** 2).sum())
     return max(0.0, float(mechanism.variance(1, nominal).sum() + 1.0 - nominal @ nominal))
 
 

@@ -25,6 +25,7 @@ from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import Reports
 from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
 from seepage.plan.plan import Plan
+from seepage.plan.plan_parts import wanted_of
 
 MAX_GROUPS = 128
 MIN_GROUPS = 16
@@ -50,6 +51,11 @@ def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
     mechanisms = plan.form_mechanisms[index]
     names = [name for name in plan.domain.names if name in mechanisms]
     return {name: mechanisms[name] for name in names if mechanisms[name].informative}
+
+
+def wanted_rows(plan: Plan, *names: str) -> Floats | None:
+    """Return B of one attribute whose mean is wanted; None for frequencies and joint tables."""
+    return wanted_of(plan).rows.get(plan.domain.index(names[0])) if len(names) == 1 else None
 
 
 class ProductSums:
@@ -134,7 +140,7 @@ class MatrixSums:
     columns = (REPORT,)
 
     def __init__(self, plan: Plan, channel: MatrixChannel, groups: int = 1) -> None:
-        self.attributes = channel.attributes
+        self.attributes, self._plan = channel.attributes, plan
         self.values = {name: plan.domain[name].size for name in channel.attributes}
         self.records, self.counts = 0, np.zeros((groups, channel.mechanism.outputs))
         self._channel = channel.mechanism.channel()
@@ -168,11 +174,16 @@ class MatrixSums:
         return np.asarray(estimator) if exact else None
 
     def unit_variance(self, *names: str) -> float:
-        """Return v(f): the variance of one report's estimate, summed, at nominal frequencies."""
-        coefficients = self.coefficients(*names)
+        """Return v(f): the variance of one report's estimate, summed, at nominal frequencies.
+
+        Of the frequencies, or of the statistic of an attribute that the plan was designed for.
+        """
+        coefficients, rows = self.coefficients(*names), wanted_rows(self._plan, *names)
         if coefficients is None:
             return np.inf
         nominal = self.marginal_matrix(*names) @ self._cells
+        if rows is not None:
+            coefficients, nominal = coefficients @ rows.T, rows @ nominal
         second = float((self._cells @ self._channel) @ (coefficients**2).sum(axis=1))
         return second - float(nominal @ nominal)
 

@@ -14,7 +14,7 @@ the restricted master problem of column generation: the best shares over the for
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,6 +68,9 @@ class Precisions:
         The records, for the frequencies.
     joint
         Pairs of attributes, by ascending index, whose joint distribution is to be estimated.
+    rows
+        B of the attributes of which another statistic than the frequencies is to be estimated
+        [`designs.wanted`].
 
     Attributes
     ----------
@@ -78,8 +81,9 @@ class Precisions:
     -----
     With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for two
     v = (k alpha + beta)(k' alpha' + beta') - sum f^2 over pairs of values, since the two reports
-    are independent given the two answers.  An attribute with one value has v = 0; its precision
-    is set to 0, as there is nothing to estimate.
+    are independent given the two answers.  For a statistic B, with b_y its columns and b their sum,
+    v = sum_y P(y) |b_y - q b|^2 / (p - q)^2 - |B f|^2.  An attribute with one value has v = 0; its
+    precision is set to 0, as there is nothing to estimate.
 
     Examples
     --------
@@ -91,12 +95,20 @@ class Precisions:
     0.5
     """
 
-    def __init__(self, records: Records, joint: Sequence[tuple[int, int]] = ()) -> None:
+    def __init__(
+        self,
+        records: Records,
+        joint: Sequence[tuple[int, int]] = (),
+        rows: Mapping[int, Floats] | None = None,
+    ) -> None:
+        self.rows = dict(rows or {})
         self.sizes = records.domain.sizes
         number = max(records.records, 1)
         attributes = range(len(self.sizes))
         self.frequencies = [records.marginal(j) / number for j in attributes]
-        self.squares = [float((f**2).sum()) for f in self.frequencies]
+        wanted = [self.rows.get(j, np.eye(size)) for j, size in enumerate(self.sizes)]
+        products = zip(wanted, self.frequencies, strict=True)
+        self.squares = [float(((b @ f) ** 2).sum()) for b, f in products]
         self.joint = tuple(joint)
         self.quantities = [*((j,) for j in attributes), *self.joint]
         self._mechanism = lru_cache(None)(mechanism)
@@ -109,24 +121,39 @@ class Precisions:
         alpha, beta = grr_terms(self.sizes[j], epsilon)
         return self.sizes[j] * alpha + beta
 
+    def _moment(self, j: int, epsilon: float) -> float:
+        """Return the same of the statistic that is wanted."""
+        if j not in self.rows or epsilon <= 0:
+            return self._second_moment(j, epsilon)
+        growth, rows = math.exp(-epsilon), self.rows[j]
+        rest = 1 + (self.sizes[j] - 1) * growth
+        q, gap = growth / rest, -math.expm1(-epsilon) / rest
+        distances = ((rows - q * rows.sum(axis=1, keepdims=True)) ** 2).sum(axis=0)
+        return float((q + gap * self.frequencies[j]) @ distances) / gap / gap
+
     def single(self, j: int, epsilon: float) -> float:
         """Return the precision of attribute j from one report with this budget."""
         if epsilon <= 0 or self.sizes[j] == 1:
             return 0.0
-        return 1 / (self._second_moment(j, epsilon) - self.squares[j])
+        return 1 / (self._moment(j, epsilon) - self.squares[j])
 
     def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
         """Return the precision of attribute j from one report of any mechanism."""
+        if j in self.rows:
+            return self.single(j, epsilon)
         made = self._mechanism(name, self.sizes[j], epsilon)
         noise = float(made.variance(1, self.frequencies[j]).sum())
         variance = noise + 1 - self.squares[j]
         return 1 / variance if variance > 0 else 0.0
 
     def best_mechanism(self, j: int, epsilon: float) -> str:
-        """Return the pure mechanism with the highest precision of attribute j; ties go to GRR."""
+        """Return the pure mechanism with the highest precision of attribute j; ties go to GRR.
+
+        GRR for a mean: reports that are shaped to it are far more precise than any of these.
+        """
         best, highest = "grr", self.of_mechanism(j, "grr", epsilon) * (1 + 1e-9)
         for name, family in registered().items():
-            if not family.approximate:
+            if not family.approximate and j not in self.rows:
                 precision = self.of_mechanism(j, name, epsilon)
                 within = self._mechanism(name, self.sizes[j], epsilon).epsilon <= epsilon
                 if precision > highest and within:
@@ -159,9 +186,10 @@ class Precisions:
         for j, cap in enumerate(caps.tolist()):
             size = self.sizes[j]
             if size > 1 and cap > 0:
-                if size not in squares:
-                    squares[size] = np.array([self._second_moment(j, e) for e in grid.tolist()])
-                table[j] = 1 / (squares[size] - self.squares[j])
+                key = -j - 1 if j in self.rows else size
+                if key not in squares:
+                    squares[key] = np.array([self._moment(j, e) for e in grid.tolist()])
+                table[j] = 1 / (squares[key] - self.squares[j])
                 table[j, grid > cap] = self.single(j, cap)
         return grid, table
 

@@ -14,6 +14,7 @@ from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
 from seepage.designs.form import Form
 from seepage.designs.strategies import OPTIMAL_SMP, Strategies
+from seepage.designs.wanted import parse_want, spread
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +54,9 @@ class Design(Result):
     scope, confidence
         For whom the limits hold: the people in the `"table"`, or with this confidence the
         `"population"` that it is a sample of.
+    want
+        The means and joint tables that are wanted.  Errors of attributes whose mean is wanted are
+        those of the scaled mean [`designs.wanted`]; see `means`.
     """
 
     pairs: PairCounts
@@ -71,6 +75,7 @@ class Design(Result):
     notes: tuple[str, ...] = ()
     scope: str = "table"
     confidence: float | None = None
+    want: tuple[str, ...] = ()
 
     @property
     def domain(self) -> Domain:
@@ -81,6 +86,12 @@ class Design(Result):
     def people(self) -> int:
         """The number of people that the errors are for."""
         return self.pairs.records
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The expected squared errors of the wanted means, in their own units."""
+        scores, names = parse_want(self.domain, self.want).scores, self.domain.names
+        return {names[j]: spread(v, float(self.errors[j])) for j, v in scores.items()}
 
     @property
     def totals(self) -> Floats:
@@ -160,6 +171,7 @@ class Design(Result):
             "totals": self.totals,
             "forms": [_form_fields(form) for form in self.forms],
             "joint": [[*pair, error] for pair, error in self.joint.items()],
+            "means": self.means,
             "error": self.error,
             "comparison": [{**asdict(one), "error": one.error} for one in self.comparison],
             "people": self.people,

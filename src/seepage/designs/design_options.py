@@ -78,8 +78,11 @@ class DesignOptions(PlanningOptions):
         Groups of attributes that are only asked together; pairs never asked together.
     largest
         The maximum number of attributes of a form; by default 8.
-    joint
-        Pairs whose joint distribution is estimated: its error counts like that of an attribute.
+    want
+        What is estimated beside the frequencies of every attribute: joint tables (`"ill x income"`,
+        or a pair of names), whose error counts like that of an attribute; and means of numeric
+        answers in place of their frequencies (`"mean hours"`).  The mean is that of the values as
+        numbers, of the midpoints of bins, or of scores: `"mean hours = 10, 30, 50"`.
     scope, confidence
         For whom every limit holds: `"population"`, with this confidence for all limits at once,
         if the records are a random sample of it with one record per person (table option
@@ -106,8 +109,8 @@ class DesignOptions(PlanningOptions):
     record_limit: float | None = option(None, "Maximum sum of the budgets of a form.")
     together: Sequence[Sequence[str]] = option((), "Only asked together.")
     never: Sequence[Sequence[str]] = option((), "Never asked together.", metavar="A,B")
-    joint: Sequence[Sequence[str]] = option(
-        (), "Also estimate their joint frequencies.", metavar="A,B"
+    want: Sequence[Any] = option(
+        (), 'Also estimate "A x B", or "mean A" in place of its frequencies.', metavar="STATISTIC"
     )
     largest: int | None = option(None, "Maximum number of attributes of a form.")
     scope: str = option(

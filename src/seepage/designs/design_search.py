@@ -23,6 +23,7 @@ from seepage.designs.form_shaper import shape_forms
 from seepage.designs.population_certifier import PopulationCertifier
 from seepage.designs.strategies import compare_designs
 from seepage.designs.table_certifier import TableCertifier, coarse_form
+from seepage.designs.wanted import want_texts
 from seepage.errors import InputError, Setting, Text
 from seepage.totals.result import check_whole_table
 
@@ -149,7 +150,7 @@ class DesignRun:
         return DesignRun(certifier, self.timer, replace(self.options, mechanism="grr"))
 
     def start(self) -> None:
-        """Fill the pool with forms of one item, of all attributes, and of the pairs in `joint`."""
+        """Fill the pool with forms of one item, of all attributes, and of wanted pairs."""
         problem = self.problem
         forms = [self._item_form(item) for item in problem.items]
         if self.options.mechanism is None:
@@ -164,7 +165,7 @@ class DesignRun:
         if not math.isfinite(self.pool.solution.objective):
             raise InputError(
                 "no form within the limits estimates every pair of ",
-                Setting("joint"),
+                Setting("want"),
                 "; raise the limit or name fewer pairs",
             )
         self.pool.solve_master(1e-6, 4000)
@@ -294,6 +295,7 @@ class DesignRun:
             (*self.certifier.notes(forms), *self._notes()),
             self.certifier.scope,
             self.certifier.confidence,
+            want_texts(self.options.want),
         )
 
     def _product_design(self) -> tuple[list[Form], Floats] | None:

@@ -17,6 +17,7 @@ from seepage.designs.equal_budgets import attribute_masks, largest_within
 from seepage.designs.form import Form
 from seepage.designs.form_totals import ExactForms, FormCounter, FormTable
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
+from seepage.designs.wanted import Wanted, parse_want
 from seepage.errors import InputError, Setting
 
 if TYPE_CHECKING:
@@ -233,12 +234,12 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
             "at least one attribute must be asked, all are public, left out or constant"
         )
     limits = _limits(domain, options.limit, is_public | is_known)
-    pairs = [_pair(domain, pair, "joint") for pair in _checks.items(options.joint, "joint")]
+    wanted = parse_want(domain, options.want)
     never_together = _never_together(domain, options.never)
     items = _items(domain, collected, _groups(domain, options.together))
     max_attributes = options.largest or max(MAX_FORM, *map(len, items))
     _check_items(domain, items, never_together, max_attributes)
-    _check_joint(domain, pairs, collected, never_together)
+    _check_wanted(domain, wanted, collected, never_together)
     strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
     scorer = ExactForms(FormCounter(records, *strata))
     if options.scope == "table":  # for the population the certifier checks it
@@ -246,10 +247,10 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
     problem = FormProblem(
         domain,
         scorer,
-        Precisions(records, pairs),
+        Precisions(records, wanted.joint, wanted.rows),
         limits,
         collected,
-        _importance(domain, options.importance, collected, len(pairs)),
+        _importance(domain, options.importance, collected, len(wanted.joint)),
         np.array([_checks.epsilon(v, "least") for v in for_each(domain, options.least, "least")]),
         items,
         never_together,
@@ -294,15 +295,6 @@ def _indices(domain: Domain, names: Any, what: str) -> list[int]:
     return sorted(indices)
 
 
-def _pair(domain: Domain, names: Any, what: str) -> tuple[int, int]:
-    first, second, *more = _indices(domain, names, what)
-    if more:
-        raise InputError(
-            f"each of {what} must name two attributes, got {2 + len(more)}", parameter=what
-        )
-    return first, second
-
-
 def _groups(domain: Domain, together: Any) -> list[set[int]]:
     """Return groups of attributes asked together; groups with a common attribute are merged."""
     groups = list[set[int]]()
@@ -317,7 +309,11 @@ def _never_together(domain: Domain, never: Any) -> Booleans:
     """Return the symmetric mask of the pairs of `never`."""
     mask = np.zeros((len(domain), len(domain)), dtype=np.bool_)
     for names in _checks.items(never, "never"):
-        i, j = _pair(domain, names, "never")
+        i, j, *more = _indices(domain, names, "never")
+        if more:
+            raise InputError(
+                f"each of never must name two attributes, got {2 + len(more)}", parameter="never"
+            )
         mask[i, j] = mask[j, i] = True
     return mask
 
@@ -349,22 +345,22 @@ def _check_items(
             )
 
 
-def _check_joint(
-    domain: Domain, pairs: list[tuple[int, int]], collected: Booleans, never_together: Booleans
+def _check_wanted(
+    domain: Domain, wanted: Wanted, collected: Booleans, never_together: Booleans
 ) -> None:
-    for i, j in pairs:
+    for i, j in wanted.joint:
         if never_together[i, j]:
             raise InputError(
-                f"joint has {domain.names[i]!r} and {domain.names[j]!r}, which ",
+                f"want has {domain.names[i]!r} and {domain.names[j]!r}, which ",
                 Setting("never"),
                 " forbids to ask together",
-                parameter="joint",
+                parameter="want",
             )
-        not_asked = [domain.names[k] for k in (i, j) if not collected[k]]
-        if not_asked:
+    for k in (*(k for pair in wanted.joint for k in pair), *wanted.scores):
+        if not collected[k]:
             raise InputError(
-                f"joint must name attributes that are asked, {not_asked[0]!r} is not",
-                parameter="joint",
+                f"want must name attributes that are asked, {domain.names[k]!r} is not",
+                parameter="want",
             )
 
 

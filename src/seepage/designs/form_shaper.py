@@ -208,6 +208,7 @@ class FormShaper:
         options = {
             **self._form_limits(form),
             "wanted": self._wanted(form, prices),
+            "rows": self._rows(form),
             "stop": self.stop.is_set,
             **effort,
         }
@@ -267,6 +268,11 @@ class FormShaper:
                 continue
         return certified
 
+    def _rows(self, form: Form) -> dict[int, Floats]:
+        """Return B of the answers of a form of which another statistic is wanted, by axis."""
+        asked, rows = self.problem.indices(form), self.problem.precisions.rows
+        return {axis: rows[j] for axis, j in enumerate(asked) if j in rows}
+
     def _wanted(self, form: Form, prices: Floats) -> dict[tuple[int, ...], float]:
         """Return the weights of the tables that a form estimates: prices over their mean."""
         asked = self.problem.indices(form)
@@ -313,10 +319,11 @@ def _shape_for_population(run: "DesignRun") -> None:
     confidence = halved(run.certifier.confidence or 0.0)
     fifth, rest = split_records(run.records, run.options.seed)
     scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
+    old = run.problem.precisions
     problem = replace(
         run.problem,
         scorer=ExactForms(FormCounter(scaled)),
-        precisions=Precisions(scaled, run.problem.precisions.joint),
+        precisions=Precisions(scaled, old.joint, old.rows),
         max_cells=MAX_POPULATION_CELLS,
     )
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seepage import _checks
+from seepage._numerics import Floats
 from seepage._options import method_takes
 from seepage._results import Progress
 from seepage.data.domain import Domain
@@ -28,6 +29,7 @@ from seepage.designs.shaped_population import (
     select_mechanism,
     split_records,
 )
+from seepage.designs.wanted import MEAN, parse_want
 from seepage.errors import InputError, Setting
 from seepage.totals.result import SCOPES, check_whole_table
 
@@ -63,8 +65,9 @@ class ShapeOptions(DataOptions):
         Attributes, or tuples of them, that an adversary may know of the person: limits then also
         hold given their values.
     wanted
-        Tables to estimate: sources, or tuples of them for joint tables; or a mapping of these to
-        weights.  By default the frequencies of each source.
+        Tables to estimate: sources, tuples of them for joint tables, or `"mean hours"` for the mean
+        of a numeric source, as in `design`; or a mapping of these to weights.  By default the
+        frequencies of each source.
     scope
         `"population"`: limits hold, with a confidence, for the people that the records were drawn
         from at random, one record per person.  The mechanism is selected on a random fifth of the
@@ -154,7 +157,6 @@ def shape(data: Any, sources: Any, options: ShapeOptions) -> ShapedMechanism:
     how: dict[str, Any] = {
         "record_limit": options.record_limit,
         "rule": options.rule,
-        "wanted": _wanted(names, options.wanted),
         "gap": options.gap,
         "stop": _stop_function(options.seconds, options.progress),
     }
@@ -164,6 +166,7 @@ def shape(data: Any, sources: Any, options: ShapeOptions) -> ShapedMechanism:
     counted = as_counted(data, records=needs_records, **reading)
     limits = _limits(counted.domain, options.limit)
     _check_cells(counted.domain, names)
+    how["wanted"], how["rows"] = _wanted(counted.domain.select(names), options.wanted)
     how["epsilons"] = _epsilons(names, limits, options.epsilon)
     if for_population and known_sets:
         raise InputError(
@@ -253,15 +256,21 @@ def _epsilons(sources: Sequence[str], limits: Mapping[str, float], epsilon: Any)
     return epsilons
 
 
-def _wanted(sources: Sequence[str], wanted: Any) -> dict[tuple[int, ...], float] | None:
-    """Return the weights of the wanted tables by the indices of their sources; None by default."""
+def _wanted(
+    domain: Domain, wanted: Any
+) -> tuple[dict[tuple[int, ...], float] | None, dict[int, Floats]]:
+    """Return the weights of the wanted tables by their sources, None by default; and B of means."""
+    rows, sources = dict[int, Floats](), domain.names
     if wanted is None:
-        return None
+        return None, rows
     given_weights = wanted if isinstance(wanted, Mapping) else None
     tables = [wanted] if isinstance(wanted, str) else _checks.items(wanted, "wanted")
     weights: dict[tuple[int, ...], float] = {}
     for table in tables:
         names = _names(table, "each of wanted")
+        if isinstance(table, str) and table not in sources and table.startswith(MEAN):
+            ((axis, rows[axis]),) = parse_want(domain, table).rows.items()
+            names = [sources[axis]]
         for name in names:
             _checks.choice(name, "wanted", sources)
         weight = 1.0
@@ -274,7 +283,7 @@ def _wanted(sources: Sequence[str], wanted: Any) -> dict[tuple[int, ...], float]
         raise InputError(
             "wanted must name at least one source, with a weight above 0", parameter="wanted"
         )
-    return weights
+    return weights, rows
 
 
 def _known_limits(

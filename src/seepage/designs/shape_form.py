@@ -20,7 +20,7 @@ from seepage.designs.admissible_reports import (
     mixture_thresholds,
 )
 from seepage.designs.report_search import STARTS, search_reports
-from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism, table_rows
+from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism, wanted_rows
 from seepage.errors import InputError
 
 MAX_CELLS = 48
@@ -84,6 +84,7 @@ def shape_form(
     rule: str = "answer",
     known: Sequence[RatioLimit] = (),
     wanted: Mapping[tuple[int, ...], float] | None = None,
+    rows: Mapping[int, Floats] | None = None,
     cone: Callable[[Sequence[RatioLimit], Floats], AdmissibleReports] = AdmissibleReports,
     gap: float = 1e-3,
     stop: Callable[[], bool] = lambda: False,
@@ -109,6 +110,9 @@ def shape_form(
     wanted
         Weights of the tables to estimate, by the indices of their answers; by default the
         frequencies of each answer.
+    rows
+        B of the answers of which another statistic than the frequencies is wanted, by index
+        [`designs.wanted`].
     cone
         Returns the cone of admissible reports, from limits and nominal frequencies.
     gap
@@ -134,7 +138,7 @@ def shape_form(
     all_limits.append(RatioLimit(", ".join(table.sources), identity, record, "record"))
     frequencies = table.counts / table.counts.sum()
     tables = wanted or {(axis,): 1.0 for axis in range(len(table.sizes))}
-    functions = _contrasts(table.sizes, tables)
+    functions = _contrasts(table.sizes, tables, rows or {})
     admissible = cone(all_limits, frequencies)
     _check_informative(admissible, functions, limits, record)
     offset = float(((functions @ frequencies) ** 2).sum())
@@ -150,6 +154,7 @@ def shape_form(
         table,
         all_limits,
         tables,
+        rows=rows,
         lower_bound=bound if bound > 0 else None,
         proven=mixture.proven,
     )
@@ -210,16 +215,20 @@ def product_budgets(
 # Wanted tables ----------------------------------------------------------------------------------
 
 
-def _contrasts(sizes: Sequence[int], wanted: Mapping[tuple[int, ...], float]) -> Floats:
+def _contrasts(
+    sizes: Sequence[int], wanted: Mapping[tuple[int, ...], float], rows: Mapping[int, Floats]
+) -> Floats:
     """Return orthonormal contrasts of the wanted tables, times the roots of their weights.
 
     The m shares of a table sum to 1, so m - 1 orthonormal contrasts determine them, with the same
-    total variance.
+    total variance.  Of another statistic all rows are returned.
     """
     contrasts = []
     for axes, weight in wanted.items():
-        rows = table_rows(sizes, axes)
-        contrasts.append(math.sqrt(weight) * helmert(len(rows)) @ rows)
+        table = wanted_rows(sizes, axes, rows)
+        if len(axes) > 1 or axes[0] not in rows:
+            table = helmert(len(table)) @ table
+        contrasts.append(math.sqrt(weight) * table)
     return np.vstack(contrasts)
 
 

@@ -89,6 +89,8 @@ class ShapedMechanism(MatrixMechanism, Result):
         The limits of the leakage; the realised leakage is computed in exact arithmetic.
     wanted
         The weights of the tables to estimate, by the indices of their answers.
+    rows
+        B of the answers of which another statistic than the frequencies is wanted, by index.
     lower_bound, proven
         Lower bound of n times the total variance of any admissible mechanism, None if unknown; and
         whether it is proven, or relative to the reports found by linear programs.
@@ -104,6 +106,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         limits: Sequence[RatioLimit],
         wanted: Mapping[tuple[int, ...], float],
         *,
+        rows: Mapping[int, Floats] | None = None,
         lower_bound: float | None = None,
         proven: bool = False,
         certified: Mapping[str, float] | None = None,
@@ -111,7 +114,7 @@ class ShapedMechanism(MatrixMechanism, Result):
     ) -> None:
         self._set_thresholds(thresholds, "shaped")
         self.sources, self.sizes, self.counts = table.sources, table.sizes, table.counts
-        self.limits, self.wanted = tuple(limits), dict(wanted)
+        self.limits, self.wanted, self.rows = tuple(limits), dict(wanted), dict(rows or {})
         self.cell_names = table.names or tuple(map(str, range(self.k)))
         self._certified = dict(certified or {})
         self.confidence = confidence
@@ -245,11 +248,14 @@ class ShapedMechanism(MatrixMechanism, Result):
     @cached_property
     def _estimates(self) -> dict[tuple[int, ...], Floats]:
         """The coefficients A of each wanted table; raises if a table has none."""
-        tables = {axes: self._coefficients(table_rows(self.sizes, axes)) for axes in self.wanted}
+        tables = {axes: self._coefficients(self._wanted_rows(axes)) for axes in self.wanted}
         missing = [axes for axes, rows in tables.items() if rows is None]
         if missing:
             raise InputError(f"the reports do not estimate {self._label(missing[0])}")
         return {axes: rows for axes, rows in tables.items() if rows is not None}
+
+    def _wanted_rows(self, axes: tuple[int, ...]) -> Floats:
+        return wanted_rows(self.sizes, axes, self.rows)
 
     def _label(self, axes: Sequence[int]) -> str:
         return ", ".join(self.sources[axis] for axis in axes)
@@ -279,12 +285,16 @@ class ShapedMechanism(MatrixMechanism, Result):
     def worst_variance(self) -> float:
         """Variance from noise, times n, at the worst distribution of the answers.
 
-        Given the people's answers it is sum_z f_z sum_y C[z, y] |a_y|^2 - 1 for each wanted table,
-        a_y the coefficients of report y: linear in f, so largest at one cell.  Sampling adds
-        1 - |f|^2 for each table.
+        Given the people's answers it is sum_z f_z (sum_y C[z, y] |a_y|^2 - |b_z|^2) for each wanted
+        table, a_y the coefficients of report y and b_z the columns of B, |b_z| = 1 for frequencies:
+        linear in f, so largest at one cell.  Sampling adds 1 - |f|^2 for each table of frequencies.
         """
         noise = [
-            weight * (self.channel() @ (self._estimates[axes] ** 2).sum(axis=1) - 1)
+            weight
+            * (
+                self.channel() @ (self._estimates[axes] ** 2).sum(axis=1)
+                - (self._wanted_rows(axes) ** 2).sum(axis=0)
+            )
             for axes, weight in self.wanted.items()
         ]
         return float(np.sum(noise, axis=0).max())
@@ -367,6 +377,12 @@ def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
     shape = [sizes[axis] for axis in axes]
     index = np.ravel_multi_index(codes.T, shape)
     return np.asarray(index == np.arange(math.prod(shape))[:, None], dtype=np.float64)
+
+
+def wanted_rows(sizes: Sequence[int], axes: tuple[int, ...], rows: Mapping[int, Floats]) -> Floats:
+    """Return the matrix from cells of all answers to a wanted table, or to a statistic of one."""
+    table = table_rows(sizes, axes)
+    return np.asarray(rows[axes[0]] @ table) if len(axes) == 1 and axes[0] in rows else table
 
 
 def _largest_log_ratio(lines: Floats) -> float:

@@ -376,6 +376,7 @@ def certified_mechanism(
         form_table(records, mechanism.sources, ()),
         [*target_limits, *data_free],
         mechanism.wanted,
+        rows=mechanism.rows,
         certified=leakages,
         confidence=confidence,
     )

@@ -192,7 +192,7 @@ def compare_designs(
         full_errors = _errors(problem.row(best)[asked], people)
         strategies.append(strategy(CALIBRATED, best.guarantee, full_errors, *_largest([best])))
     strategies += _smp(problem, singles, indices, strategy, people)
-    if len(indices) > 1 and not has_public:
+    if len(indices) > 1 and not (has_public or precisions.rows):
         pairs = records.pairs().select(names)
         strategies += [sampling_with_fake_data(pairs, limit, amplified=a) for a in (False, True)]
     designs = [(DESIGN if product is None else SHAPED, forms, errors)]

@@ -143,6 +143,7 @@ def plan_of_design(design: "Design") -> Plan:
                 "ended": design.ended,
             },
             "known": list(design.known),
+            "want": list(design.want),
         },
         notes=[*design.notes, *design.remarks()],
         alternatives=design.comparison[:-1],

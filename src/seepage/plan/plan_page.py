@@ -9,6 +9,7 @@ from seepage._pages import render_page
 from seepage._results import json_text
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
+from seepage.plan.plan_parts import wanted_of
 from seepage.plan.plan_precision import (
     THIS_PLAN,
     Precision,
@@ -71,6 +72,7 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         ground=ground(plan),
         unpromised=list(unpromised(plan)),
         factor_text=FACTOR,
+        means=[plan.domain.names[j] for j in wanted_of(plan).scores],
         precision_sentence=sentence,
         assessment=assessment(plan, sentence),
         settings=json_text(plan.provenance.settings),

@@ -14,6 +14,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.table.options import TableOptions
 from seepage.designs.form import Form
 from seepage.designs.report_channels import Budget, Question, Stored, check_frequencies
+from seepage.designs.wanted import Wanted, parse_want
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import CERTAIN, Seed
@@ -301,3 +302,8 @@ def check_limits(plan: "Plan") -> None:
                 f"the total of {planned.name!r} must be at most its limit {planned.limit}, "
                 f"got {planned.total}{where} under guarantee {plan.guarantee!r}; lower the budgets"
             )
+
+
+def wanted_of(plan: "Plan") -> Wanted:
+    """Return the means and joint tables that a plan was designed for."""
+    return parse_want(plan.domain, plan.provenance.settings.get("want", ()))

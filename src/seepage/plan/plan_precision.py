@@ -14,14 +14,14 @@ import msgspec
 
 from seepage._results import json_ready
 from seepage.collection.frequencies import report_variance
-from seepage.collection.report_sums import MatrixSums, nominal_frequencies
+from seepage.collection.report_sums import MatrixSums, nominal_frequencies, wanted_rows
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.report_channels import MatrixChannel, Unbounded
 from seepage.designs.strategies import SPLIT, UNIFORM_SMP, Strategy
 from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import BY_FORM
+from seepage.plan.plan_parts import BY_FORM, wanted_of
 from seepage.totals.result import GUARANTEES
 
 NORMAL = 1.96
@@ -44,7 +44,8 @@ class Precision(NamedTuple):
     strategies: tuple[Strategy, ...]
     """The plan first."""
     sizes: dict[str, int]
-    """The numbers of values of the attributes with at least two."""
+    """The numbers of values of the attributes with at least two; 2 where the mean is wanted, whose
+    half-width is then relative to its range."""
     compared: tuple[str, ...]
     """The attributes of which every strategy has an error."""
 
@@ -81,7 +82,12 @@ def plan_precision(plan: Plan) -> Precision:
     """
     people = plan.provenance.records or DEFAULT_PEOPLE
     errors = {name: v / people for name, v in expected_variances(plan).items()}
-    sizes = {name: plan.domain[name].size for name in errors if plan.domain[name].size > 1}
+    means = [plan.domain.names[j] for j in wanted_of(plan).scores]
+    sizes = {
+        name: 2 if name in means else plan.domain[name].size
+        for name in errors
+        if plan.domain[name].size > 1
+    }
     others = alternatives(plan)
     compared = tuple(
         name
@@ -120,7 +126,7 @@ def precision_sentence(plan: Plan, precision: Precision) -> str:
     """Return a sentence on the half-width of one share, by the plan and by its alternatives."""
     if not precision.sizes:
         return ""
-    name = min(precision.sizes, key=precision.sizes.__getitem__)
+    name = min(precision.sizes, key=lambda name: plan.domain[name].size)
     this_plan, values = precision.strategies[0], plan.domain[name].values
     share = f"the share of each value of {name}"
     if len(values) == 2:
@@ -185,7 +191,8 @@ def _unit_variances(plan: Plan, index: int) -> dict[str, float]:
         estimator = MatrixSums(plan, channel)
         return {name: estimator.unit_variance(name) for name in channel.attributes}
     return {
-        name: report_variance(m, nominal_frequencies(plan, name)) for name, m in mechanisms.items()
+        name: report_variance(m, nominal_frequencies(plan, name), wanted_rows(plan, name))
+        for name, m in mechanisms.items()
     }
 
 

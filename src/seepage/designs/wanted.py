@@ -1,0 +1,133 @@
+"""What is to be estimated: frequencies of every attribute, means and joint tables of some.
+
+A statistic of an attribute with k values is a matrix B with k columns: its estimate is B f, and the
+error that a design minimises is the variance of one report's estimate of B f, summed over the rows.
+For frequencies B is the identity.  For the mean of a numeric answer with scores v it is the row
+
+    sqrt(2) v / (max v - min v),
+
+so that the mean and the frequencies of an answer with two values have the same error, and below it
+the identity times sqrt(`RIDGE`), so that frequencies can be estimated too, with larger errors.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Floats
+from seepage.data.domain import Attribute, Domain
+from seepage.errors import InputError
+
+MEAN, TIMES, SCORES = "mean ", " x ", "="
+
+RIDGE = 1e-4
+"""Weight of the frequencies of an answer whose mean is wanted: it costs 0.1 % of the variance."""
+
+
+class Wanted(NamedTuple):
+    """The statistics that are wanted beside the frequencies of every attribute."""
+
+    joint: list[tuple[int, int]]
+    """Pairs of attributes, by ascending index, whose joint table is wanted."""
+    scores: dict[int, Floats]
+    """The scores of the attributes whose mean is wanted."""
+    rows: dict[int, Floats]
+    """B of the attributes whose mean is wanted."""
+
+
+def parse_want(domain: Domain, want: Any) -> Wanted:
+    """Return the wanted statistics.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    want
+        Texts: `"mean hours"`, or `"mean hours = 10, 30, 50"` with one score per value, and `"ill x
+        income"` for a joint table; a pair of names is a joint table as well.
+
+    Examples
+    --------
+    >>> hours = Attribute("hours", ("[0, 20)", "[20, 60]"), (0, 20, 60))
+    >>> domain = Domain([Attribute("ill", ("no", "yes")), hours])
+    >>> found = parse_want(domain, ["mean hours", "ill x hours"])
+    >>> found.joint, {j: scores.tolist() for j, scores in found.scores.items()}
+    ([(0, 1)], {1: [10.0, 40.0]})
+    """
+    joint, scores = list[tuple[int, int]](), dict[int, Floats]()
+    for one in [want] if isinstance(want, str) else _checks.items(want, "want"):
+        names, numbers = _parsed(domain, one)
+        indices = sorted({domain.index(name) for name in names})
+        if numbers is not None:
+            scores[indices[0]] = numbers
+        elif len(indices) == len(names) == 2:
+            joint.append((indices[0], indices[1]))
+        else:
+            raise _checks.violation("each of want", "two different attributes", one)
+    return Wanted(joint, scores, {j: mean_rows(numbers) for j, numbers in scores.items()})
+
+
+def _parsed(domain: Domain, one: Any) -> tuple[Sequence[str], Floats | None]:
+    """Return the attributes of a statistic, and for a mean its scores."""
+    if not isinstance(one, str):
+        return _checks.texts(one, "each of want"), None
+    if one.startswith(MEAN):
+        name, sign, numbers = one.removeprefix(MEAN).partition(SCORES)
+        given = [part for part in numbers.split(",") if part.strip()] if sign else None
+        attribute = domain[name.strip()]
+        return [attribute.name], attribute_scores(attribute, given, "want")
+    parts = one.split(TIMES)
+    splits = [(TIMES.join(parts[:i]), TIMES.join(parts[i:])) for i in range(1, len(parts))]
+    if not splits:
+        raise _checks.violation("each of want", '"mean A" or "A x B"', one)
+    known = [split for split in splits if set(split) <= set(domain.names)]
+    return (known or splits)[0], None
+
+
+def attribute_scores(attribute: Attribute, scores: Any = None, what: str = "scores") -> Floats:
+    """Return one number for each value: those given, the values as numbers, or midpoints of bins.
+
+    Examples
+    --------
+    >>> attribute_scores(Attribute("rooms", ("1", "2", "3"))).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    edges, name = np.array(attribute.edges), attribute.name
+    if scores is None and len(edges) == attribute.size + 1 and np.isfinite(edges).all():
+        return np.asarray((edges[1:] + edges[:-1]) / 2.0)
+    try:
+        given = attribute.values if scores is None else _checks.items(scores, what)
+        numbers = np.array([float(number) for number in given])
+    except (TypeError, ValueError):
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all() or len(numbers) != attribute.size:
+        raise InputError(
+            f"{what} must have one number for each of the {attribute.size} values of {name!r}, "
+            "which are no numbers themselves"
+            if scores is None
+            else f"{what} must have {attribute.size} numbers for the values of {name!r}",
+            parameter=what,
+        )
+    if numbers.min() == numbers.max():
+        raise InputError(f"{what} must have different numbers for {name!r}", parameter=what)
+    return numbers
+
+
+def mean_rows(scores: Floats) -> Floats:
+    """Return B of a mean: its scaled scores, and the identity times the root of `RIDGE`."""
+    scaled = math.sqrt(2) * (scores - scores.min()) / np.ptp(scores)
+    return np.vstack([scaled, math.sqrt(RIDGE) * np.eye(len(scores))])
+
+
+def spread(scores: Floats, error: float) -> float:
+    """Return the squared error of a mean in its own units, from that of the scaled mean."""
+    return error * float(np.ptp(scores)) ** 2 / 2
+
+
+def want_texts(want: Any) -> tuple[str, ...]:
+    """Return wanted statistics as texts, pairs of names included."""
+    given = [want] if isinstance(want, str) else want
+    return tuple(one if isinstance(one, str) else TIMES.join(one) for one in given)

@@ -1,0 +1,190 @@
+"""Means and joint tables as the statistics that a design is for."""
+
+import math
+
+import numpy as np
+import pytest
+
+import seepage as sp
+from command import run
+from real_data import real_data
+from seepage.designs.a_optimal import Precisions
+from seepage.designs.wanted import RIDGE, attribute_scores, mean_rows, parse_want
+from seepage.errors import InputError
+from seepage.mechanisms import mechanism
+from seepage.plan.designed_plan import plan_of_design
+from seepage.plan.plan_precision import expected_variances
+
+HOURS = sp.Attribute("hours", ("[0, 20)", "[20, 40)", "[40, 80]"), (0, 20, 40, 80))
+DOMAIN = sp.Domain([sp.Attribute("sex", ("F", "M")), HOURS, sp.Attribute("a x b", ("0", "1"))])
+
+
+def records(rows=4_000, seed=1):
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, rows)
+    hours = np.minimum(2, rng.integers(0, 3, rows) + (sex & (rng.random(rows) < 0.4)))
+    return sp.Records(DOMAIN, np.column_stack([sex, hours, rng.integers(0, 2, rows)]))
+
+
+def adult_hours():
+    """Working hours of Adult in ten bins of equal width, with sex."""
+    data = sp.dataset("adult")
+    options = {**data.table, "bins": {"hours-per-week": "width:10"}}
+    options["columns"] = ["hours-per-week", "sex"]
+    return sp.Records.from_data(data.read(), **{k: v for k, v in options.items() if k != "drop"})
+
+
+# What is written ---------------------------------------------------------------------------------
+
+
+def test_scores_are_midpoints_values_or_given():
+    assert attribute_scores(HOURS).tolist() == [10, 30, 60]
+    assert attribute_scores(sp.Attribute("rooms", ("1", "2.5"))).tolist() == [1, 2.5]
+    found = parse_want(DOMAIN, "mean hours = 5, 25, 50")
+    assert found.scores[1].tolist() == [5, 25, 50]
+    assert parse_want(DOMAIN, ["mean hours", "hours x a x b", ("sex", "hours")]).joint == [
+        (1, 2),
+        (0, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("want", "message"),
+    [
+        (["mean sex"], "want must have one number for each of the 2 values of 'sex', which are no"),
+        (["mean hours = 1, 2"], "want must have 3 numbers for the values of 'hours'"),
+        (["mean hours = 1, 1, 1"], "want must have different numbers for 'hours'"),
+        (["mean hour"], "there is no attribute 'hour'; did you mean 'hours'"),
+        (["hours"], 'each of want must be "mean A" or "A x B", got \'hours\''),
+        (["sex x sex"], "each of want must be two different attributes"),
+        ([("sex", "hours", "a x b")], "each of want must be two different attributes"),
+        (["sex x wages"], "there is no attribute 'wages'"),
+    ],
+)
+def test_what_cannot_be_wanted_is_said(want, message):
+    with pytest.raises(InputError) as problem:
+        sp.design(records(), 1.0, want=want)
+    assert message in str(problem.value)
+
+
+def test_a_mean_of_what_is_not_asked_raises():
+    with pytest.raises(
+        InputError, match="want must name attributes that are asked, 'hours' is not"
+    ):
+        sp.design(records(), 1.0, want=["mean hours"], left_out=["hours"])
+
+
+# Errors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_precision_of_a_mean_is_that_of_the_inverted_channel(epsilon):
+    people, rows = records(), mean_rows(np.array([10.0, 30.0, 60.0]))
+    channel = mechanism("grr", 3, epsilon).channel()
+    shares = people.marginal("hours") / people.records
+    estimates = rows @ np.linalg.inv(channel).T
+    second = (shares @ channel) @ (estimates**2).sum(axis=0)
+    expected = 1 / (second - ((rows @ shares) ** 2).sum())
+    precisions = Precisions(people, rows={1: rows})
+    assert math.isclose(precisions.single(1, epsilon), expected, rel_tol=1e-9)
+    assert math.isclose(precisions.of_mechanism(1, "grr", epsilon), expected, rel_tol=1e-9)
+    grid, table = precisions.tabulate(np.array([4.0, 4.0, 4.0]))
+    assert np.isclose(np.interp(epsilon, grid, table[1]), expected, rtol=1e-3)
+    assert precisions.single(0, epsilon) == Precisions(people).single(0, epsilon)
+
+
+def test_mean_and_frequencies_of_two_values_are_one_thing():
+    plain, mean = (
+        sp.find_design(records(), 1.0, scope="table", want=want, mechanism="grr").errors
+        for want in ((), ["mean a x b = 0, 1"])
+    )
+    assert np.allclose(mean, plain, rtol=5 * RIDGE)
+
+
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_a_design_for_a_mean_lowers_its_error_and_keeps_the_limits(scope):
+    people, limit = records(), {"sex": 0.3, "*": 1.0}
+    plain, found = (
+        sp.find_design(people, limit, scope=scope, want=want, shape="single", seconds=20)
+        for want in ((), ["mean hours"])
+    )
+    assert (found.totals <= found.limits).all()
+    plan = plan_of_design(found)
+    again = np.array(list(expected_variances(plan).values())) / people.records
+    assert np.allclose(again, found.errors, rtol=0.02)
+    deviation = math.sqrt(found.means["hours"])
+    assert math.isclose(deviation, math.sqrt(found.errors[1] / 2) * 50, rel_tol=1e-9)
+    assert plan.provenance.settings["want"] == ["mean hours"]
+    assert found.errors[1] < 0.8 * plain.errors[1]
+    assert "(mean, in % of its range)" in page_of(plan)
+
+
+def page_of(plan):
+    from seepage.plan.plan_page import plan_page
+
+    return plan_page(plan)
+
+
+def test_the_command_takes_statistics(tmp_path):
+    done = run(
+        *("design", "survey", "--limit", "2", "--columns", "coffee,sleep,age", "--scope", "table"),
+        *("--want", "mean age = 26, 45, 65", "--want", "coffee x sleep", "--seconds", "5"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mean age" in done.stdout
+    assert "coffee x sleep" in done.stdout
+    done = run("design", "survey", "--limit", "2", "--want", "mean coffee", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("seepage: --want must have one number for each of the 2 values")
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def variance_of_mean(made, scores):
+    """n times the variance of the mean from one report of a mechanism, at nominal frequencies."""
+    channel, shares = made.channel(), made.nominal
+    reports = shares @ channel
+    inverse = np.linalg.pinv(channel / np.sqrt(reports)) / np.sqrt(reports)[:, None]
+    estimates = inverse @ scores
+    assert np.allclose(channel @ estimates, scores, atol=1e-6)
+    return float(reports @ estimates**2 - (shares @ scores) ** 2)
+
+
+def duchi_variance(scores, shares, epsilon):
+    """n times the variance of the mean by P(1 | v) linear in v [Duchi, Jordan, Wainwright 2018]."""
+    middle, radius = (scores.max() + scores.min()) / 2, np.ptp(scores) / 2
+    size = radius * (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
+    return size**2 - (shares @ scores - middle) ** 2
+
+
+@real_data
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_one_mean_is_as_precise_as_that_of_duchi(epsilon):
+    people = adult_hours()
+    scores = attribute_scores(people.domain["hours-per-week"])
+    made = sp.shape(
+        people,
+        "hours-per-week",
+        limit={"hours-per-week": epsilon},
+        wanted="mean hours-per-week",
+        scope="table",
+    )
+    found = variance_of_mean(made, scores)
+    assert found <= 1.05 * duchi_variance(scores, made.nominal, epsilon)
+    assert made.epsilon <= epsilon
+
+
+@real_data
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_a_mean_within_a_limit_has_a_third_of_the_variance(scope):
+    people = adult_hours()
+    scores = attribute_scores(people.domain["hours-per-week"])
+    limit = {"sex": 0.25, "hours-per-week": 1.0}
+    made, best = (
+        sp.shape(people, "hours-per-week", limit=limit, wanted=wanted, scope=scope)
+        for wanted in ("mean hours-per-week", None)
+    )
+    assert made.realised()["sex"] <= 0.25
+    assert 3 * variance_of_mean(made, scores) <= variance_of_mean(best, scores)
