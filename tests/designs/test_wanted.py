@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import seepage as sp
@@ -188,3 +189,60 @@ def test_a_mean_within_a_limit_has_a_third_of_the_variance(scope):
     )
     assert made.realised()["sex"] <= 0.25
     assert 3 * variance_of_mean(made, scores) <= variance_of_mean(best, scores)
+
+
+# Estimates ---------------------------------------------------------------------------------------
+
+
+def estimated_means(plan, people, name, number, trials, seed=1):
+    """Return the mean in the table, and its estimates from people drawn from the table."""
+    rng, attribute = np.random.default_rng(seed), people.domain[name]
+    scores = attribute_scores(attribute)
+    shares = people.weights / people.weights.sum()
+    raw = {
+        one.name: attribute_scores(one) if one.edges else np.array(one.values)
+        for one in people.domain
+    }
+    found = []
+    for _ in range(trials):
+        codes = people.codes[rng.choice(len(shares), number, p=shares)]
+        table = pa.table({one: values[codes[:, j]] for j, (one, values) in enumerate(raw.items())})
+        found.append(plan.estimate(plan.perturb(table, seed=int(rng.integers(2**31)))).mean(name))
+    truth = people.marginal(name) / people.records @ scores
+    return truth, found
+
+
+def check_coverage(truth, found):
+    """The 95 % intervals cover within three standard errors, and the errors are those found."""
+    covered = np.mean([low <= truth <= high for _, _, (low, high) in found])
+    assert abs(covered - 0.95) <= 3 * math.sqrt(0.95 * 0.05 / len(found))
+    scores = np.array([(mean.value - truth) / mean.standard_error for mean in found])
+    assert abs(scores.mean()) < 4 / math.sqrt(len(found))
+    assert abs(scores.std() - 1) < 4 / math.sqrt(2 * len(found))
+
+
+@pytest.mark.parametrize(
+    ("options", "seed"), [({"shape": "single"}, 1), ({"mechanism": "grr"}, 2), ({}, 3)]
+)
+def test_intervals_of_a_mean_cover_it(options, seed):
+    people = records()
+    found = sp.find_design(people, 1.0, scope="table", want=["mean hours"], seconds=3, **options)
+    plan = plan_of_design(found)
+    truth, means = estimated_means(plan, people, "hours", 2_000, 100, seed)
+    check_coverage(truth, means)
+    expected = math.sqrt(found.means["hours"] * people.records / 2_000)
+    assert np.isclose(np.mean([mean.standard_error for mean in means]), expected, rtol=0.1)
+    reports = plan.perturb(pa.table({"sex": ["F"], "hours": [10.0], "a x b": ["0"]}), seed=1)
+    with pytest.raises(InputError, match="the plan was not designed for the mean of 'sex'"):
+        plan.estimate(reports).mean("sex")
+
+
+@real_data
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2_000, 20_000, 50_000])
+@pytest.mark.parametrize("options", [{"mechanism": "grr"}, {"left_out": ["sex"]}, {}])
+def test_intervals_of_the_mean_of_adult_cover_it(number, options):
+    people = adult_hours()
+    limit = {"sex": 0.25, "hours-per-week": 1.0}
+    found = sp.find_design(people, limit, scope="table", want="mean hours-per-week", **options)
+    check_coverage(*estimated_means(plan_of_design(found), people, "hours-per-week", number, 500))

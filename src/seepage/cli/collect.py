@@ -347,5 +347,6 @@ def _frequencies_text(estimates: Any) -> str:
         f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
         for name in getattr(estimates, "unestimated", ())
     ]
+    notes += [f"mean of {name}: {mean}" for name, mean in getattr(estimates, "means", {}).items()]
     table = text_columns([[*titles, "frequency", "standard error"], *rows])
     return "\n".join([f"{about}, {how}", table, *notes])

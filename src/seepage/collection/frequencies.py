@@ -27,7 +27,7 @@ chapter 2]; it is 0 if everyone is asked.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,7 @@ from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate, Mechanism
 from seepage.mechanisms.direct import DirectResponse
 from seepage.plan.plan import Plan
+from seepage.plan.plan_parts import wanted_of
 
 STANDARD_ERRORS = (
     "of the unbiased estimates, for the population; conditional: for the people who reported"
@@ -252,12 +253,24 @@ class Frequencies(Result):
         The number of reports.
     unestimated
         Attributes collected at epsilon 0, whose reports carry no information.
+    means
+        The means that the plan was designed for, by attribute.
     """
 
     domain: Domain
     estimates: Mapping[str, FrequencyEstimate]
     records: int
     unestimated: tuple[str, ...] = ()
+    means: Mapping[str, Estimated] = field(default_factory=dict)
+
+    def mean(self, name: str) -> Estimated:
+        """Return the mean of a numeric answer that the plan was designed for (`want`).
+
+        It is that of the scores of the values: the values as numbers, midpoints of bins, or given.
+        """
+        if self.domain[name].name not in self.means:
+            raise InputError(f"the plan was not designed for the mean of {name!r}")
+        return self.means[self.domain[name].name]
 
     def share(self, name: str, value: str) -> Estimated:
         """Return the estimated frequency of one value, with its standard error and interval."""
@@ -307,6 +320,7 @@ class Frequencies(Result):
                 for name, estimate in self.estimates.items()
             },
             "unestimated": list(self.unestimated),
+            "means": {name: mean._asdict() for name, mean in self.means.items()},
         }
 
 
@@ -326,4 +340,31 @@ def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) 
         if (forms := form_estimates(pooled, name))
     }
     unestimated = tuple(name for name in plan.collected.names if name not in estimates)
-    return Frequencies(plan.collected, estimates, pooled.records, unestimated)
+    return Frequencies(plan.collected, estimates, pooled.records, unestimated, _means(pooled))
+
+
+def _means(pooled: PooledSums) -> dict[str, Estimated]:
+    """Return the wanted means: those of single reports' estimates, forms weighted by n_f / v(f)."""
+    plan, means = pooled.plan, dict[str, Estimated]()
+    for j, scores in wanted_of(plan).scores.items():
+        name, forms = plan.domain.names[j], list[tuple[float, float, float]]()
+        for index, form in form_estimates(pooled, name).items():
+            estimates, counts = _report_means(pooled.forms[index], name, scores)
+            mean = float(counts @ estimates) / form.records
+            spread = float(counts @ (estimates - mean) ** 2) / max(1, form.records - 1)
+            forms.append((form.records / form.unit_variance, mean, spread / form.records))
+        if forms:
+            weights, values, variances = np.array(forms).T
+            weights /= weights.sum()
+            means[name] = Estimated.normal(weights @ values, np.sqrt(weights**2 @ variances))
+    return means
+
+
+def _report_means(sums: FormSums, name: str, scores: Floats) -> tuple[Floats, Floats]:
+    """Return the unbiased estimate of a mean from each report, and the number of each."""
+    if isinstance(sums, MatrixSums):
+        coefficients = sums.coefficients(name)
+        assert coefficients is not None
+        return coefficients @ scores, sums.counts.sum(axis=0)
+    scale, shift = sums.mechanisms[name].one_hot_map  # GRR, see `Precisions.best_mechanism`
+    return (scores - shift * scores.sum()) / scale, sums.tallies[name]

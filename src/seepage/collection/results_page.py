@@ -97,6 +97,7 @@ def _card(found: Frequencies, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "people": found[name].records,
+        "mean": found.means.get(name),
         "rows": _placed(list(zip(values, shares, strict=True))),
     }
 
