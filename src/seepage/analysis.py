@@ -230,6 +230,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         delta=options.delta,
         min_count=options.min_count,
         prior=options.prior,
+        truncate=options.truncate,
         radius=options.radius,
     )
     name = options.name

@@ -29,7 +29,7 @@ class AnalysisOptions(DataOptions):
     guarantee
         Guarantee of the totals, or several, see `total_leakage`; `"all"` for all.  Those whose
         requirements are not met are in `totals.unavailable`, with the reason.
-    min_count, prior
+    min_count, prior, truncate
         Smoothing of the channels, see `PairCounts.channel`; off by default.
     radius
         Above 0 every leakage is a robust bound, for an adversary whose rows are within this total
@@ -79,6 +79,7 @@ class AnalysisOptions(DataOptions):
     delta: Any = option(0.0, "Delta of (epsilon, delta)-LDP.", type=float)
     min_count: float = option(0.0, "Raise smaller cell counts to this.")
     prior: float = option(0.0, "A pseudo-count added to every cell.")
+    truncate: float = option(0.0, "Then set cells below this to 0.")
     radius: float = option(0.0, "Robust bounds: rows within this total variation.")
     target_delta: float = option(0.01, "For sampled totals: their delta.")
     confidence: float = option(0.95, "Confidence of sampled totals.")

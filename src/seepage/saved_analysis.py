@@ -61,6 +61,7 @@ class _SavedTotal(msgspec.Struct):
 class _SavedSmoothing(msgspec.Struct, forbid_unknown_fields=True):
     min_count: AtLeast0
     prior: AtLeast0
+    truncate: AtLeast0
 
 
 class _SavedAnalysis(msgspec.Struct):

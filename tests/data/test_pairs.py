@@ -93,7 +93,20 @@ def test_min_count_and_prior_together(pairs):
     assert channel.matrix.tolist() == [[5 / 9, 2 / 9, 2 / 9], [2 / 7, 2 / 7, 3 / 7]]
 
 
-@pytest.mark.parametrize("option", ["min_count", "prior"])
+def test_one_pseudo_count_and_cells_below_three_dropped_is_the_authors_estimator():
+    domain = Domain([Attribute("a", ("x", "y", "z")), Attribute("b", ("0", "1"))])
+    table = np.array([[50, 1], [2, 7], [1, 0]])
+    pairs = PairCounts(domain, [table.sum(axis=1), table.sum(axis=0)], table.ravel())
+    channel = pairs.channel("a", "b", prior=1, truncate=3)
+    assert channel.matrix.tolist() == [[1.0, 0.0], [3 / 11, 8 / 11]]
+    assert channel.unseen == ("z",)
+    back = pairs.channel("b", "a", prior=1, truncate=3)
+    assert back.matrix.tolist() == [[51 / 54, 3 / 54, 0.0], [0.0, 1.0, 0.0]]
+    with pytest.raises(DomainError, match="none of 100 or more"):
+        pairs.channel("a", "b", truncate=100)
+
+
+@pytest.mark.parametrize("option", ["min_count", "prior", "truncate"])
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf, "2", True, None])
 def test_min_count_and_prior_must_be_finite_and_not_negative(pairs, option, value):
     with pytest.raises(InputError, match=option):

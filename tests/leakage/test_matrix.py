@@ -67,7 +67,7 @@ def test_every_entry_is_just_above_the_exact_leakage_of_the_counts(pairs, epsilo
     assert (np.diag(matrix.values) == 0).all()
 
 
-@pytest.mark.parametrize("smoothing", [{}, {"min_count": 5}, {"prior": 0.5}])
+@pytest.mark.parametrize("smoothing", [{}, {"min_count": 5}, {"prior": 0.5, "truncate": 3}])
 @pytest.mark.parametrize("name", ["grr", "exp", "oue", "ss", "olh"])
 @pytest.mark.parametrize("view", ["report", "inferred"])
 def test_every_mechanism_and_view_agrees_with_its_pairs(name, view, smoothing):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Integers
+from seepage._numerics import Floats, Integers
 from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain, how_many
@@ -94,6 +94,12 @@ def put_stack(flat: Integers, offsets: Integers, stack: Integers) -> None:
 
 def _contiguous(offsets: Integers, size: int) -> bool:
     return len(offsets) > 0 and bool((np.diff(offsets) == size).all())
+
+
+def smoothed(cells: Any, min_count: float, prior: float, truncate: float) -> Floats:
+    """Return the cells of tables, smoothed: see `PairCounts.channel`."""
+    raised = np.maximum(cells, min_count) + prior
+    return np.where(raised < truncate, 0.0, raised) if truncate else raised
 
 
 class PairCounts(Result):
@@ -219,6 +225,7 @@ class PairCounts(Result):
         *,
         min_count: float = 0,
         prior: float = 0.0,
+        truncate: float = 0.0,
     ) -> Channel:
         """Return P(source given target), the correlation channel G, target values as rows.
 
@@ -231,22 +238,27 @@ class PairCounts(Result):
             Then a few records do not determine a leakage; it can fall below that of the table.
         prior
             Pseudo-count added to every cell, 0 by default; it can lower leakages too.
+        truncate
+            Cells below this, after the other two, are set to 0.  `prior=1, truncate=3` is the
+            estimator of the paper's authors in their artifact of 2026 (dependency-triad-ccs26).
 
         Notes
         -----
-        Target values that never occurred have no row; they are listed in the channel's `unseen`.
+        Target values without a count have no row; they are listed in the channel's `unseen`.
         """
-        minimum, extra = _checks.weight(min_count, "min_count"), _checks.weight(prior, "prior")
-        attribute = self.domain[target]
-        seen = np.flatnonzero(self.marginal(target))
+        attribute, smoothing = self.domain[target], (min_count, prior, truncate)
+        table = self.table(target, source)
+        cells = smoothed(table, *map(_checks.weight, smoothing, ("min_count", "prior", "truncate")))
+        present = (self.marginal(target) > 0) & (cells.sum(axis=1) > 0)
+        seen = np.flatnonzero(present)
         if not len(seen):
-            raise DomainError("there is no channel without records, and these counts have none")
-        cells = np.maximum(self.table(target, source)[seen], minimum) + extra
+            rule = "there is no channel without records, and these counts have none"
+            raise DomainError(f"{rule} of {truncate} or more" if self.records else rule)
         return Channel(
-            cells / cells.sum(axis=1, keepdims=True),
+            cells[seen] / cells[seen].sum(axis=1, keepdims=True),
             given=attribute.restrict(seen) if len(seen) < attribute.size else attribute,
             output=self.domain[source],
-            unseen=self.unseen(target),
+            unseen=tuple(compress(attribute.values, ~present)),
         )
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "PairCounts":

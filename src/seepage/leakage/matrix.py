@@ -14,7 +14,7 @@ from seepage._options import takes
 from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
-from seepage.data.pairs import PairCounts
+from seepage.data.pairs import PairCounts, smoothed
 from seepage.data.table.options import DataOptions
 from seepage.errors import DomainError
 from seepage.leakage.intervals import LeakageIntervals, population_intervals, ranked_pairs
@@ -40,7 +40,7 @@ class LeakageMatrix(Result):
         `"report"`: the adversary uses the whole report; `"inferred"`: only the value inferred
         from it.
     smoothing
-        `min_count` and `prior` of `PairCounts.channel`, both 0 by default.
+        `min_count`, `prior` and `truncate` of `PairCounts.channel`, all 0 by default.
     radius
         Above 0 every entry is a robust bound: the maximum over all channels whose rows are within
         this total variation distance of the table's.
@@ -230,14 +230,16 @@ class LeakageMatrix(Result):
         `channels` has shape (p, m, t).  A target value that never occurs repeats the row of one
         that does, which changes no maximum over pairs of rows.
         """
-        floor, extra = self.smoothing["min_count"], self.smoothing["prior"]
         for low, high, cells in self.pairs.tables_by_shape():
-            smooth = np.maximum(cells, floor) + extra
+            smooth = smoothed(cells, **self.smoothing)
             for targets, sources, counts, raw in (
                 (low, high, smooth, cells),
                 (high, low, smooth.transpose(0, 2, 1), cells.transpose(0, 2, 1)),
             ):
-                seen = raw.sum(axis=2) > 0
+                seen = (raw.sum(axis=2) > 0) & (counts.sum(axis=2) > 0)
+                if not seen.any(axis=1).all():
+                    least = self.smoothing["truncate"]
+                    raise DomainError(f"a pair of attributes has no cell of {least} or more")
                 first = seen.argmax(axis=1)
                 repeated = counts[np.arange(len(counts)), first][:, None, :]
                 rows = np.where(seen[:, :, None], counts, repeated)
@@ -261,7 +263,7 @@ class MatrixOptions(DataOptions):
         the value `"inferred"` from it (the paper's attacker).
     delta
         The relaxation of every attribute, or one for each.
-    min_count, prior
+    min_count, prior, truncate
         Smoothing of rare cells, see `PairCounts.channel`; off by default.
     radius
         Above 0 for robust bounds: the maximum over all channels whose rows are within this total
@@ -275,6 +277,7 @@ class MatrixOptions(DataOptions):
     delta: Any = 0.0
     min_count: float = 0.0
     prior: float = 0.0
+    truncate: float = 0.0
     radius: Any = 0.0
 
 
@@ -312,7 +315,7 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     pairs = as_pairs(data, **options.reading)
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
-    weights = {"min_count": options.min_count, "prior": options.prior}
-    smoothing = {name: _checks.weight(value, name) for name, value in weights.items()}
+    names = ("min_count", "prior", "truncate")
+    smoothing = {name: _checks.weight(getattr(options, name), name) for name in names}
     released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)
     return LeakageMatrix(pairs, released, options.view, smoothing, options.radius)
