@@ -13,7 +13,7 @@ from seepage.data.domain import MISSING
 from seepage.data.inputs import count_pairs
 from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import ADULT_NUMBERS, MECHANISMS, common_records
-from seepage.study.reproduction.tables_fig6_fig7 import EPSILONS, nmse
+from seepage.study.reproduction.tables_fig6 import EPSILONS, nmse
 
 __all__ = ["Tried", "errors_of", "print_adult_search", "tried"]
 

@@ -17,7 +17,7 @@ from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.paper_data import REPLICAS, SEED
-from seepage.study.reproduction.tables_fig6_fig7 import library_subset_selection
+from seepage.study.reproduction.tables_fig6 import library_subset_selection
 from seepage.study.simulation import simulate_row
 from seepage.study.statistical import mechanisms_of
 
@@ -179,7 +179,7 @@ def compared(pairs: PairCounts, cell: Cell, collections: int) -> tuple[Floats, F
 
 
 def summands(pairs: PairCounts, cell: Cell, collections: int) -> Floats:
-    """Return the summands of `tables_fig6_fig7.nmse` for every pair: (L~ - L*)^2, then (L*)^2.
+    """Return the summands of `tables_fig6.nmse` for every pair: (L~ - L*)^2, then (L*)^2.
 
     Both are means over collections; an infinite estimate adds to neither, as there.
     """

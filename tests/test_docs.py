@@ -3,6 +3,7 @@
 import doctest
 import importlib.util
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -254,3 +255,32 @@ def test_the_site_is_whole(tmp_path: Path) -> None:
             assert f'id="{anchor}"' in built, f"{path} has no #{anchor}"
         assert built.count("<pre") >= len(list(blocks(page)))
         assert not re.findall(r"<(?:script|img|link)\b[^>]*(?:src|href)=\"?https?:", built)
+
+
+PARTS = [
+    "Algorithm 1", "Algorithm 2", "Algorithm 3", "Table I", "Table II", "Fig. 4", "Fig. 5",
+    "Fig. 6", "Fig. 7", "Fig. 8", "II-A", "II-D", "III-A", "III-B", "III-D", "IV-A", "IV-B", "IV-C",
+    "IV-D", "V-A", "V-B", "V-C", "Appendix A", "Appendix B", "OB1 to OB3",
+]  # fmt: skip
+"""The parts of the paper that compute something."""
+
+
+def test_the_page_of_the_paper_names_what_exists_and_leaves_nothing_out() -> None:
+    rows = re.findall(r"^\| (.+?) \| (.+) \| (`.+`) \|$", (DOCS / "paper.md").read_text(), re.M)
+    parts = " ".join(part for part, _, _ in rows)
+    assert [part for part in PARTS if not re.search(rf"{re.escape(part)}\b", parts)] == []
+    for _, _, places in rows:
+        for place in re.findall(r"`([\w.]+)`", places):
+            assert pkgutil.resolve_name(_importable(place)) is not None, place
+    from seepage.study.reproduction.runner import ITEMS
+
+    named = " ".join(places for _, _, places in rows)
+    assert [name for name in ITEMS if name != "beyond" and f".{name}`" not in named] == []
+
+
+def _importable(place: str) -> str:
+    """Return a name as `module:attribute`, from which `pkgutil` resolves it."""
+    if place.startswith("sp."):
+        return f"seepage:{place[3:]}"
+    module, _, name = place.rpartition(".")
+    return f"{module}:{name}"

@@ -8,7 +8,7 @@ import seepage as sp
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError, InputError
 from seepage.plan import make_plan
-from seepage.study.reproduction.fig8_beyond import calibrate_as_the_paper
+from seepage.study.reproduction.fig7_fig8_beyond import calibrate_as_the_paper
 from seepage.totals.total import TotalSettings, compare_prepared
 
 DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])

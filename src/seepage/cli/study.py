@@ -284,5 +284,7 @@ def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -
 
     how = {"again": again, "force": click.get_current_context().meta["force"]}
     with progress_bar("reproducing") as progress:
-        reproduce(items, output, progress=progress, on_item=print_item, **how)
+        done = reproduce(items, output, progress=progress, on_item=print_item, **how)
+    verdicts = Counter(comparison.verdict for item in done for comparison in item.comparisons)
+    click.echo(f"{verdicts['confirmed']} confirmed, {verdicts['deviates']} deviate", err=True)
     click.echo(str(Path(output, "index.html")))

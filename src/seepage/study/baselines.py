@@ -108,7 +108,8 @@ class Leakages:
     name
         The name in tables and charts.
     mechanism
-        A registered mechanism; None for the paper's Algorithm 2.
+        A registered mechanism; None for the paper's Algorithm 2.  LTM, the algorithm of Cao et al.
+        2017 for temporal correlations, maximises the same ratio at delta = 0, so it is this too.
     view
         What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     """
@@ -298,6 +299,7 @@ for _analyser in (
     Leakages("GRR-ANL", "grr"),
     Leakages("EXP-ANL", "exp"),
     DependencyTriad(),
+    Leakages("LTM"),
     Leakages("Algorithm 2"),
 ):
     register_analyser(_analyser)

@@ -6,7 +6,7 @@ import seepage as sp
 from seepage.data.datasets import make_survey
 from seepage.data.records import Records
 from seepage.designs.calibration import find_budgets
-from seepage.study.reproduction.fig8_beyond import calibrate_as_the_paper
+from seepage.study.reproduction.fig7_fig8_beyond import calibrate_as_the_paper
 
 
 @pytest.fixture(scope="module")

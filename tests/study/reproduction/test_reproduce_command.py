@@ -8,7 +8,7 @@ from seepage import cli
 def test_listing(capsys):
     cli.main(["reproduce", "--list"])
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 13
+    assert len(lines) == 14
     assert lines[0].split()[:3] == ["fig4a", "Fig.", "4a"]
 
 
@@ -17,7 +17,8 @@ def test_one_item_then_the_same_again(capsys, tmp_path):
     cli.main(["reproduce", "example", "--output", str(folder)])
     first = capsys.readouterr()
     assert first.out.strip() == str(folder / "index.html")
-    assert "example: 14 agrees, 1 ours" in first.err
+    assert "example: 13 confirmed, 1 consistent, 1 ours" in first.err
+    assert "13 confirmed, 0 deviate" in first.err
     assert {"example.csv", "example.svg", "example.png", "example.json"} <= {
         path.name for path in folder.iterdir()
     }

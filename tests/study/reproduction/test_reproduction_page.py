@@ -51,7 +51,7 @@ def _tags(page):
 
 
 def test_everything_is_escaped(tmp_path):
-    evil = Comparison(EVIL, EVIL, 1.0, EVIL, EVIL, "agrees", EVIL)
+    evil = Comparison(EVIL, EVIL, 1.0, EVIL, EVIL, "consistent", EVIL, EVIL)
     (tmp_path / "fig4a.csv").write_text(f'"{EVIL.replace(chr(34), chr(34) * 2)}"\nx\n')
     page = make_page(
         PAPER, [_kept([evil], shows=EVIL, notes=[EVIL], data={EVIL: EVIL}, rows=1)], tmp_path
@@ -77,15 +77,20 @@ def test_each_verdict_is_shown_with_its_tolerance(tmp_path):
     comparisons = [
         Claim("within", printed=2.0, within=0.1).compare(2.1),
         Claim("outside", printed=2.0, within=0.1).compare(2.5),
-        Claim("claimed", "never", maximum=0, explained=True).compare(3),
+        Claim("claimed", "never", maximum=5, chosen="one of two").compare(3),
         not_compared("missing", "0.5", "no such file"),
         Claim("own").compare(1.5),
     ]
     page = make_page(PAPER, [_kept(comparisons)], tmp_path)
-    for words in ("✓ agrees", "✗ deviates", "△ deviates, explained", "– no data", "± 10 %"):
+    for words in ("✓ confirmed", "✗ deviates", "○ consistent", "– not testable", "± 10 %"):
         assert words in page
+    for words in ("one of two", "no such file"):
+        assert f'<span class="reason">{words}</span>' in page
+    text = " ".join(re.sub(r"<[^>]*>", "", page).split())
+    assert "1 numbers and statements are confirmed and 1 deviate." in text
+    assert "1 are consistent with a reading that we chose, and 1 are not testable" in text
     rows = re.findall(r"<tr><td>(\w+)</td>.*?class=\"verdict ([\w-]+)\"", page)
-    verdicts = ["agrees", "deviates", "explained", "no-data", "ours"]
+    verdicts = ["confirmed", "deviates", "consistent", "not-testable", "ours"]
     assert [verdict for _, verdict in rows] == verdicts
 
 
@@ -99,7 +104,7 @@ def test_missing_data_are_listed(tmp_path):
 
 def test_items_that_were_not_computed_are_listed(tmp_path):
     page = make_page(PAPER, [], tmp_path)
-    assert page.count("not made yet") == 13
+    assert page.count("not made yet") == 14
 
 
 def test_numbers_that_differ_from_the_committed_run_are_named(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import Data
-from seepage.study.reproduction.tables_fig6_fig7 import library_subset_selection, nmse
+from seepage.study.reproduction.tables_fig6 import library_subset_selection, nmse
 
 SCRIPTS = str(Path(__file__).parents[3] / "scripts")
 NUMBERS = ("a", "b", "c", "d", "e")

@@ -17,15 +17,16 @@ from seepage.study.reproduction.findings import Claim, Comparison, Finding, Row
 from seepage.study.reproduction.paper_data import (
     ALL,
     MECHANISMS,
+    PAPERS,
     SEED,
     Data,
     correlations,
     estimated,
     exact_and_summed,
     grr_leakages,
-    is_stand_in,
     ordered_pairs,
     plug_in,
+    standing,
 )
 
 # (a) Occupation, education and income about sex in Adult, by mechanism --------------------------
@@ -43,20 +44,13 @@ def fig4a(data: Data, found: Finding) -> None:
         inferred = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred")
         report = leakage_matrix(pairs, 1.0, mechanism=name)
         found.rows += [
-            {
-                "mechanism": MECHANISMS[name],
-                "source": estimate.source,
-                "target": estimate.target,
-                "epsilon": estimate.epsilon,
-                "statistical": estimate.plug_in,
-                "interval_low": estimate.lower,
-                "interval_high": estimate.upper,
-                "p_value": estimate.p_value,
-                "inferred_value": inferred[estimate.target, estimate.source].value,
-                "whole_report": report[estimate.target, estimate.source].value,
-            }
-            for estimate in (estimates[pair] for pair in chosen)
-        ]
+            {"mechanism": MECHANISMS[name], "source": one.source, "target": one.target,
+             "epsilon": one.epsilon, "statistical": one.plug_in, "p_value": one.p_value,
+             "corrected": one.corrected, "corrected_low": one.lower, "corrected_high": one.upper,
+             "inferred_value": inferred[one.target, one.source].value,
+             "whole_report": report[one.target, one.source].value}
+            for one in (estimates[pair] for pair in chosen)
+        ]  # fmt: skip
     _compare_fig4a(found)
     panels = {
         "The guessed value (the paper)": ("statistical", "inferred_value"),
@@ -104,7 +98,9 @@ def fig4b(data: Data, found: Finding) -> None:
     rows = found.rows
     rows += [_budget_row(people, epsilon) for epsilon in EPSILONS]
     necklace = leakage_curve(people.pairs().channel("Male", "Wearing_Necklace"), [6.0])
-    shares = [row[label] / row["epsilon"] for row in rows for label in FACES.values()]
+    shares = [
+        row[f"{label}_statistical"] / row["epsilon"] for row in rows for label in FACES.values()
+    ]
     found.claim("level", necklace.saturation)
     found.claim("stable", float(necklace.values[0]) / necklace.saturation)
     found.claim("beard", rows[-1]["Beard"] / rows[-1]["Necklace"])
@@ -171,7 +167,7 @@ def fig4c(data: Data, found: Finding) -> None:
         simulated = [estimates[target, source].plug_in for estimates in simulations]
         printed = found.paper.claims[name].printed or 0.0
         distance = float(abs(printed - np.mean(simulated)) / np.std(simulated, ddof=1))
-        words = {"target": target, "source": source, "printed": printed}
+        words: Any = {"target": target, "source": source, "printed": printed}
         found.claim(name, matrix[target, source].value)
         found.claim("distance", distance, simulations=SIMULATIONS, **words)
     to_cholesterol, to_cardio = (matrix[pair].value for pair in DIRECTIONS.values())
@@ -191,14 +187,39 @@ def fig4d(data: Data, found: Finding) -> None:
              "pairs": int(count), "share": count / len(values)}
             for low, count in zip(edges, counts, strict=False)
         ]  # fmt: skip
-        kind, share = "stand_in" if is_stand_in(label) else "small", (values < CLOSE_TO_ZERO).mean()
-        found.claim(kind, float(share), label=label, pairs=len(values))
+        share = float((values < CLOSE_TO_ZERO).mean())
+        found.claim("small", share, standing(label), label=label, pairs=len(values))
     found.not_compared_on(data.absent_labels())
     bars = [
         {"series": row["data"], "low": row["from"], "high": row["to"], "share": row["share"]}
         for row in found.rows
     ]
     found.charts[""] = histogram_panels(bars, "Leakage (nats)", "Share of pairs")
+
+
+# Significance of the estimates -------------------------------------------------------------------
+
+LEVEL = 0.05
+TESTED_SURROGATES = 199
+"""Enough for the level: the least p-value is 1/200."""
+
+
+def significance(data: Data, found: Finding) -> None:
+    """Find the ordered pairs whose estimate is not significant, by dataset and budget."""
+    for label, pairs in data.some(*ALL).items():
+        for epsilon in (1.0, LARGEST_BUDGET):
+            estimates = estimated(pairs, "grr", epsilon, surrogates=TESTED_SURROGATES)
+            exact, p_values = grr_leakages(pairs, epsilon), ordered_pairs(estimates.p_values)
+            weak = p_values >= LEVEL
+            found.rows.append(
+                {"data": label, "epsilon": epsilon, "pairs": len(weak),
+                 "not_significant": int(weak.sum()), "largest_p_value": float(p_values.max()),
+                 "largest_exact": float(exact[weak].max(initial=0.0))}
+            )  # fmt: skip
+            words: Any = {"label": label, "epsilon": epsilon, "pairs": len(weak)}
+            found.claim("pairs", int(weak.sum()), standing(label), **words)
+    found.words["surrogates"] = TESTED_SURROGATES
+    found.not_compared_on(data.absent_labels())
 
 
 # Fig. 5 ------------------------------------------------------------------------------------------
@@ -221,7 +242,7 @@ def fig5(data: Data, found: Finding) -> None:
         found.claim("rank", rank, measure=title)
         found.claim(f"range_{metric}", max(ranges))
         found.rows += bins
-    found.not_compared_on(data.absent_labels())
+    found.not_compared_on(data.absent_labels(*PAPERS))
     points = [
         {
             "panel": f"{row['metric']} against leakage",
@@ -238,7 +259,7 @@ def fig5(data: Data, found: Finding) -> None:
 
 def _measures(data: Data) -> dict[str, Floats]:
     """Return NMI, |PCC| and leakage (GRR, epsilon 1) of all ordered pairs of all datasets."""
-    tables = list(data.some(*ALL).values())
+    tables = list(data.some(*PAPERS).values())
     return {
         "nmi": np.concatenate([correlations(pairs, "nmi") for pairs in tables]),
         "pcc": np.abs(np.concatenate([correlations(pairs, "pcc") for pairs in tables])),
@@ -251,18 +272,12 @@ def _bins(title: str, values: Floats, leakages: Floats) -> list[Row]:
     indices = np.minimum((values / BIN_WIDTH).astype(np.int64), round(1 / BIN_WIDTH) - 1)
     bins = {index: leakages[indices == index] for index in np.unique(indices).tolist()}
     return [
-        {
-            "metric": title,
-            "from": round(index * BIN_WIDTH, 2),
-            "to": round((index + 1) * BIN_WIDTH, 2),
-            "pairs": len(inside),
-            "mean": float(inside.mean()),
-            "standard_deviation": float(inside.std()),
-            "least": float(inside.min()),
-            "most": float(inside.max()),
-        }
+        {"metric": title, "from": round(index * BIN_WIDTH, 2),
+         "to": round((index + 1) * BIN_WIDTH, 2), "pairs": len(inside),
+         "mean": float(inside.mean()), "standard_deviation": float(inside.std()),
+         "least": float(inside.min()), "most": float(inside.max())}
         for index, inside in bins.items()
-    ]
+    ]  # fmt: skip
 
 
 # Observations OB1 to OB3 -------------------------------------------------------------------------
@@ -275,30 +290,15 @@ LARGEST_BUDGET, SATURATING_BUDGET = 8.0, 700.0
 
 WEAK_NMI = 0.05
 
-OBSERVED = {
-    "asymmetric_share": "OB1: asymmetric pairs",
-    "saturated_share": "OB2: saturated at epsilon 8",
-    "largest_at_weak_nmi": "OB3: largest at NMI < 0.05",
-}
-
 
 def observations(data: Data, found: Finding) -> None:
     """Find the quantities of the observations OB1 to OB3, for every dataset."""
     for label, pairs in data.every_table().items():
         row: Row = {"data": label, **_observed(pairs)}
         found.rows.append(row)
-        keys = OBSERVED if is_stand_in(label) else (*OBSERVED, "misordered_share")
-        prefix = "stand_in_" if is_stand_in(label) else ""
-        for key in keys:
-            found.claim(prefix + key, row[key], label=label)
+        for key in found.paper.claims:
+            found.claim(key, row[key], standing(label), label=label)
     found.not_compared_on(data.absent_labels())
-    panel = "Share of pairs, or of the budget"
-    bars = [
-        {"panel": panel, "group": title, "series": row["data"], "value": row[key]}
-        for key, title in OBSERVED.items()
-        for row in found.rows
-    ]
-    found.charts[""] = bar_panels(bars, "Share", colour_title="Data", width=660)
 
 
 def _observed(pairs: PairCounts) -> dict[str, float]:

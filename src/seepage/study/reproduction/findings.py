@@ -2,26 +2,35 @@
 
 import math
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
 import msgspec
 
-Verdict = Literal["agrees", "explained", "deviates", "no data", "ours"]
+Verdict = Literal["confirmed", "deviates", "consistent", "not testable", "ours"]
 
 VERDICTS: dict[Verdict, tuple[str, str]] = {
-    "agrees": ("✓ agrees", "within the tolerance"),
-    "explained": (
-        "△ deviates, explained",
-        "outside the tolerance, for a reason that is found and stated",
+    "confirmed": (
+        "✓ confirmed",
+        "within a tolerance that was stated before, and nothing was chosen to match",
     ),
-    "deviates": ("✗ deviates", "outside the tolerance, for a reason unknown to us"),
-    "no data": ("– no data", "not compared: the data are not at hand"),
+    "deviates": ("✗ deviates", "outside the tolerance, by the size and for the reason given"),
+    "consistent": (
+        "○ consistent",
+        "within the tolerance for one of several readings that the text allows, chosen by us",
+    ),
+    "not testable": (
+        "– not testable",
+        "no evidence for or against: data not at hand or stand-ins, circular, our reconstruction",
+    ),
     "ours": ("ours", "not in the paper"),
 }
-"""The possible verdicts of a comparison: the label of each on the page, and its meaning."""
+"""The possible verdicts of a comparison: the label of each on the page, and its meaning.
+
+Only the first two are counted in the headline.
+"""
 
 Row = dict[str, Any]
 """A row of an item's table: a text, a number or None by column."""
@@ -47,6 +56,8 @@ class Comparison:
         One of `VERDICTS`.
     group
         Heading of a group of comparisons.
+    reason
+        The reading that was chosen, why nothing is tested, or why our number deviates.
     """
 
     what: str
@@ -56,6 +67,7 @@ class Comparison:
     tolerance: str
     verdict: Verdict
     group: str = ""
+    reason: str = ""
 
 
 PICTURES = ("svg", "png")
@@ -94,7 +106,7 @@ class FinishedItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def not_compared(what: str, paper: str, reason: str, group: str = "") -> Comparison:
     """Return the entry of a comparison for which the data are missing."""
-    return Comparison(what, paper, None, reason, "", "no data", group)
+    return Comparison(what, paper, None, "", "", "not testable", group, reason)
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,13 +123,14 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for noise and orders of magnitude, the factor by which the two may differ.
     says, minimum, maximum
         The paper's statement, and the range of our number in which it counts as true.
-    explained
-        Whether the item's notes explain a deviation.
+    chosen, untestable, reason
+        The reading that we chose among several, if one was; why agreement would be no evidence;
+        and why our number deviates, if it does.
 
     Examples
     --------
     >>> Claim("leakage", printed=0.3381, within=0.01).compare(0.3353).verdict
-    'agrees'
+    'confirmed'
     >>> Claim("share below {limit}", "most are small", minimum=0.5).compare(0.7, limit=0.2).what
     'share below 0.2'
     """
@@ -129,12 +142,15 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     factor: float = 0.0
     minimum: float = -math.inf
     maximum: float = math.inf
-    explained: bool = False
+    chosen: str = ""
+    untestable: str = ""
+    reason: str = ""
     group: str = ""
 
     def compare(self, ours: float, **words: Any) -> Comparison:
         """Return our number compared with the claim; `words` replace the braces in its texts."""
-        what, says, group = (text.format(**words) for text in (self.what, self.says, self.group))
+        texts = self.what, self.says, self.group, self.chosen, self.untestable, self.reason
+        what, says, group, chosen, untestable, reason = (text.format(**words) for text in texts)
         if self.printed is not None:
             ratio, says = ours / self.printed, f"{self.printed:g}"
             if self.factor:
@@ -149,8 +165,12 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             deviation = "holds" if agrees else "does not hold"
         else:
             return Comparison(what, "not in the paper", float(ours), "", "", "ours", group)
-        verdict: Verdict = "agrees" if agrees else "explained" if self.explained else "deviates"
-        return Comparison(what, says, float(ours), deviation, tolerance, verdict, group)
+        verdict: Verdict = "deviates"
+        if untestable:
+            verdict, reason = "not testable", untestable
+        elif agrees:
+            verdict, reason = ("consistent", chosen) if chosen else ("confirmed", "")
+        return Comparison(what, says, float(ours), deviation, tolerance, verdict, group, reason)
 
 
 class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -205,14 +225,15 @@ def _times(ratio: float) -> str:
 class _Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `paper.toml`."""
 
+    contradictions: tuple[str, ...]
     searched: tuple[str, ...]
     items: dict[str, PaperItem]
 
 
-def _read() -> dict[str, PaperItem]:
+def _read() -> tuple[tuple[str, ...], dict[str, PaperItem]]:
     text = (resources.files("seepage.study.reproduction") / "paper.toml").read_text("utf-8")
     paper = msgspec.convert(tomllib.loads(text), _Paper)
-    return {
+    return paper.contradictions, {
         name: msgspec.structs.replace(item, notes=(*paper.searched, *item.notes))
         if item.searched
         else item
@@ -220,8 +241,8 @@ def _read() -> dict[str, PaperItem]:
     }
 
 
-PAPER = _read()
-"""The items of the paper by name, in its order."""
+CONTRADICTIONS, PAPER = _read()
+"""Where the paper contradicts itself, and its items by name, in its order."""
 
 
 class Finding:
@@ -251,9 +272,12 @@ class Finding:
         self.charts: dict[str, Any] = {}
         self.words: dict[str, Any] = {}
 
-    def claim(self, name: str, ours: float, **words: Any) -> None:
-        """Compare our number with a claim of the paper."""
-        self.comparisons.append(self.paper.claims[name].compare(ours, **words))
+    def claim(
+        self, name: str, ours: float, standing: Mapping[str, str] | None = None, **words: Any
+    ) -> None:
+        """Compare our number with a claim of the paper; `standing` replaces fields of the claim."""
+        claim = msgspec.structs.replace(self.paper.claims[name], **(standing or {}))
+        self.comparisons.append(claim.compare(ours, **words))
 
     def not_compared_on(self, labels: Iterable[str]) -> None:
         """Add the entries of datasets that are missing."""

@@ -74,11 +74,6 @@ def exact_and_summed(people: Records, epsilon: float) -> tuple[TotalLeakage, Tot
     return exact, total_leakage(people.pairs(), epsilon, mechanism="grr", guarantee="independent")
 
 
-def inferred_tcpl(pairs: PairCounts, mechanism: str) -> float:
-    """Return TCPL of the value inferred from a mechanism's report, at epsilon 1."""
-    return leakage_matrix(pairs, 1.0, mechanism=mechanism, view="inferred").tcpl
-
-
 LABELS = {
     "celeba": "CelebA",
     "adult": "Adult",
@@ -86,7 +81,6 @@ LABELS = {
     "diabetes130": "Diabetes 130",
     "nist-acs": "NIST ACS",
     "lfw": "LFW",
-    "lfw-scores": "LFW scores",
 }
 """The names of the datasets on the page."""
 
@@ -108,9 +102,17 @@ WEIGHT_BANDS = [0.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, np.inf]
 """Bin edges of weight in the near reading of CVD, in kg."""
 
 
-def is_stand_in(label: str) -> bool:
-    """Return whether a label is that of a substitute for DSS."""
-    return label in {LABELS[name] for name in STAND_INS}
+PAPERS = ("celeba", "adult", "cardio")
+"""The paper's datasets at hand."""
+
+
+def standing(label: str) -> dict[str, str]:
+    """Return what speaks against calling agreement on a dataset a confirmation, if anything."""
+    if label in {LABELS[name] for name in STAND_INS}:
+        return {"untestable": "a stand-in for DSS, of which no copy was found"}
+    if "near reading" in label:
+        return {"chosen": "columns and bins chosen to come near Table II"}
+    return {}
 
 
 class Data:
@@ -162,20 +164,9 @@ class Data:
         Numbers in at most 5 quantile bins; without records that have a missing value or a category
         of fewer than `RARE` records.
         """
-        table = common_records(_adult_columns().drop_null(), ADULT_NUMBERS)
+        columns = dataset("adult").read().drop_columns(["education", "native-country"])
+        table = common_records(columns.drop_null(), ADULT_NUMBERS)
         return count_pairs(table, bins=dict.fromkeys(ADULT_NUMBERS, "quantile:5"))
-
-    @cached_property
-    def incomplete_adult(self) -> PairCounts:
-        """The complete columns of `near_adult`, with the records that are incomplete elsewhere.
-
-        The bins are those of `near_adult`.
-        """
-        table = common_records(_adult_columns(), ADULT_NUMBERS)
-        complete = [name for name in table.column_names if not table[name].null_count]
-        inner_edges = {name: self.near_adult.domain[name].edges[1:-1] for name in ADULT_NUMBERS}
-        bins = {name: [-np.inf, *edges, np.inf] for name, edges in inner_edges.items()}
-        return count_pairs(table.select(complete), bins=bins)
 
     @cached_property
     def near_cardio(self) -> PairCounts:
@@ -184,22 +175,13 @@ class Data:
         Height in 6 quantile bins, weight in bands of 20 kg, ap_hi in 2 quantile bins.  The
         lightest band, below 40 kg, has 52 records.
         """
-        return self._binned_cardio(WEIGHT_BANDS)
-
-    @cached_property
-    def merged_cardio(self) -> PairCounts:
-        """`near_cardio` with its outer bands of weight merged into their neighbours."""
-        return self._binned_cardio([WEIGHT_BANDS[0], *WEIGHT_BANDS[2:-2], WEIGHT_BANDS[-1]])
-
-    def _binned_cardio(self, weights: list[float]) -> PairCounts:
-        bins: dict[str, Any] = {"height": "quantile:6", "weight": weights, "ap_hi": "quantile:2"}
+        bins: dict[str, Any] = {
+            "height": "quantile:6",
+            "weight": WEIGHT_BANDS,
+            "ap_hi": "quantile:2",
+        }
         columns = [*self.pairs("cardio").domain.names, *bins]
         return count_pairs(dataset("cardio").read(), columns=columns, bins=bins)
-
-
-def _adult_columns() -> Any:
-    """Return the records of Adult without the columns education and native-country."""
-    return dataset("adult").read().drop_columns(["education", "native-country"])
 
 
 def common_records(table: Any, numbers: tuple[str, ...], min_count: int = RARE) -> Any:

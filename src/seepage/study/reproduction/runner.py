@@ -1,7 +1,6 @@
 """`reproduce`: compute the tables and figures of the paper, save them as files and one page."""
 
 import base64
-import csv
 import hashlib
 import math
 import time
@@ -24,8 +23,9 @@ from seepage._results import Progress, csv_text, json_text
 from seepage.charts.chart_files import save_chart
 from seepage.data.datasets import BUNDLED, dataset
 from seepage.errors import InputError, Setting
-from seepage.study.reproduction import fig4_fig5_leakage, fig8_beyond, tables_fig6_fig7
+from seepage.study.reproduction import fig4_fig5_leakage, fig7_fig8_beyond, tables_fig6
 from seepage.study.reproduction.findings import (
+    CONTRADICTIONS,
     PAPER,
     PICTURES,
     VERDICTS,
@@ -68,7 +68,7 @@ class Item:
         return found
 
 
-_MAKERS = {**vars(fig4_fig5_leakage), **vars(tables_fig6_fig7), **vars(fig8_beyond)}
+_MAKERS = {**vars(fig4_fig5_leakage), **vars(tables_fig6), **vars(fig7_fig8_beyond)}
 
 ITEMS = {name: Item(paper, _MAKERS[name]) for name, paper in PAPER.items()}
 """The items by name, in the order of the paper; the function of each has its name."""
@@ -115,7 +115,7 @@ def reproduce(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [item] = reproduce(["example"], folder)
     >>> sorted({comparison.verdict for comparison in item.comparisons})
-    ['agrees', 'ours']
+    ['confirmed', 'consistent', 'ours']
     """
     requested = {_checks.choice(name, "item", ITEMS) for name in names} or set(ITEMS)
     output = Path(folder)
@@ -256,9 +256,6 @@ TITLE = "The paper, reproduced"
 SAME = 1e-6
 """Relative tolerance within which a number equals that of the committed run."""
 
-MAX_ROWS = 60
-"""Maximum number of rows of a table on the page; longer ones are in their files only."""
-
 MAX_OPEN = 24
 """Maximum number of comparisons of a group that is open initially."""
 
@@ -276,10 +273,11 @@ def make_page(
         images="data:",
         version=__version__,
         verdicts=VERDICTS,
+        counts=Counter(one.verdict for item in made for one in item.comparisons),
+        contradictions=CONTRADICTIONS,
         papers=items,
         sections={item.item: _section(item, folder, expected.get(item.item, {})) for item in made},
         missing=sorted({name for name, state in states if state == "not at hand"}),
-        rounded=_rounded,
     )
 
 
@@ -315,14 +313,13 @@ def _section(item: FinishedItem, folder: Path, expected: Mapping[str, float]) ->
             for chart in item.charts
         ],
         "groups": [_group(name, list(members)) for name, members in groups],
-        "table": _data_table(item, folder),
         "footer": _footer(item, expected),
     }
 
 
 def _group(name: str, members: list[Comparison]) -> dict[str, Any]:
     """Return comparisons under one heading; open if some were compared and there are few."""
-    compared = any(member.verdict not in ("ours", "no data") for member in members)
+    compared = any(member.verdict not in ("ours", "not testable") for member in members)
     return {
         "name": name,
         "rows": members,
@@ -337,14 +334,6 @@ def _verdict_counts(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
     return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
-def _data_table(item: FinishedItem, folder: Path) -> list[list[str]]:
-    """Return the item's table with its titles; [] if it is empty or longer than `MAX_ROWS`."""
-    if not 0 < item.rows <= MAX_ROWS:
-        return []
-    with (folder / f"{item.item}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
-
-
 def _footer(item: FinishedItem, expected: Mapping[str, float]) -> str:
     """Return the datasets used, and the agreement with the numbers of the committed run."""
     data = ", ".join(f"{name} ({state})" for name, state in item.data.items()) or "none"
@@ -355,11 +344,3 @@ def _footer(item: FinishedItem, expected: Mapping[str, float]) -> str:
     if different:
         same += f", different: {', '.join(map(repr, different))}"
     return f"Data: {data}; {table}{same}; inputs {item.digest[:12]}."
-
-
-def _rounded(text: str) -> str:
-    """Return a number of more than 6 characters with 4 digits; other texts unchanged."""
-    try:
-        return text if len(text) <= 6 else f"{float(text):.4g}"
-    except ValueError:
-        return text
