@@ -249,12 +249,12 @@ def test_several_attributes_share_the_confidence():
 def test_how_many_samples_more_would_decide():
     """As many more as the audit says do decide."""
     rng = np.random.default_rng(12)
-    first = sp.audit(keep(rng, 2, 0.73, 2_000), claim=0.92)  # ln 0.73/0.27 = 0.995
+    first = sp.audit(keep(rng, 2, 0.75, 2_000), claim=0.98)  # ln 3 = 1.099
     needed = first.claims[0].needed
     assert first.verdict == "not decided"
     assert needed > 0
     assert f"about {needed:,} samples more for each value would decide" in first.sentences()[2]
-    again = sp.audit(keep(rng, 2, 0.73, 4 * (2_000 + needed)), claim=0.92)
+    again = sp.audit(keep(rng, 2, 0.75, 4 * (2_000 + needed)), claim=0.98)
     assert again.verdict == "refuted"
     unknown = sp.audit(keep(rng, 2, 0.6, 2_000), claim=0.92)
     assert "list all possible reports" in unknown.sentences()[2]

@@ -11,15 +11,15 @@ log-likelihood ratio, summed over parts as if these were independent, is above a
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio
 from seepage.auditing.samples import Samples
 from seepage.errors import InputError
-from seepage.leakage.deviations import ConfidenceLimits, clopper_pearson
+from seepage.leakage.deviations import clopper_pearson
 
 PAIRS = 16
 """Number of pairs of values for which thresholds are compared."""
@@ -52,8 +52,8 @@ class EventTest:
 
     likelier: int
     other: int
-    hits: tuple[int, int]
-    totals: tuple[int, int]
+    hits: list[int]
+    totals: list[int]
     limits: tuple[float, float]
     event: str
 
@@ -73,66 +73,53 @@ class EventTest:
         return math.log(first / second) if first and second else math.inf if first else 0.0
 
 
-def least_samples(beta: float) -> int:
-    """Return the number of samples per value below which no limit can be above 0."""
-    return 2 * (math.floor(math.log(2 / beta) / math.log(2)) + 1)
-
-
 def tested_event(samples: Samples, beta: float, delta: float, seed: int) -> EventTest:
     """Return the test of the event chosen on a random half of the samples.
 
     Its limits are wrong with probability at most beta together.  O(n p + k^2 c) for n samples of p
     parts, k values and c categories in all parts.
     """
-    needed, counts = least_samples(beta), np.bincount(samples.codes, minlength=samples.size)
+    needed = 2 * math.floor(math.log(2 / beta) / math.log(2)) + 2  # fewer prove nothing
+    counts = np.bincount(samples.codes, minlength=len(samples.values))
     if (counts >= needed).sum() < 2:
         raise InputError(
             f"too few samples for any statement: two values need at least {needed} each, got "
             f"{np.sort(counts)[-2:][::-1].tolist()}",
             parameter="samples",
         )
-    order = np.random.default_rng(seed).permutation(len(samples.codes))
+    order = _checks.generator(seed).permutation(len(samples.codes))
     first = np.zeros(len(order), dtype=np.bool_)
-    first[order[: len(order) // 2]] = True
-    chosen = _Chosen(samples, first, beta, delta)
+    first[order[np.argsort(samples.codes[order], kind="stable")][::2]] = True  # of each value
+    chosen = _Chosen(samples, first, beta, delta, np.flatnonzero(counts >= needed))
     likelier, other, score, threshold = chosen.best()
     hits, totals = [], []
     for value in (likelier, other):
         rows = np.flatnonzero(~first & (samples.codes == value))
         hits.append(int((chosen.scores(score, rows) >= threshold).sum()))
         totals.append(len(rows))
-    above, below = _one_sided(hits, totals, beta)
-    words = chosen.words(score, threshold)
-    return EventTest(
-        likelier, other, (hits[0], hits[1]), (totals[0], totals[1]), (above, below), words
-    )
-
-
-def _one_sided(hits: Sequence[int], totals: Sequence[int], beta: float) -> tuple[float, float]:
-    """Return the lower limit of the first and the upper limit of the second probability."""
     limits = clopper_pearson(hits, totals, math.log(2 / beta))
-    return float(limits.lower[0]), float(limits.upper[1])
+    ends = float(limits.lower[0]), float(limits.upper[1])
+    return EventTest(likelier, other, hits, totals, ends, chosen.words(score, threshold))
 
 
 class _Chosen:
     """Events that are compared on the first half of the samples."""
 
-    def __init__(self, samples: Samples, first: Booleans, beta: float, delta: float) -> None:
-        self.samples, self.first, self.beta, self.delta = samples, first, beta, delta
+    def __init__(
+        self, samples: Samples, first: Booleans, beta: float, delta: float, values: Integers
+    ) -> None:
+        self.samples, self.first, self.values = samples, first, values
+        self.beta, self.delta = beta, delta
         self.parts = samples.categories(first, MAX_JOINT)
         sizes = [len(part.labels) + 1 for part in self.parts]  # one more for what was not seen
         self.starts = np.concatenate([[0], np.cumsum(sizes)])
-        codes = samples.codes[first]
-        self.totals = np.bincount(codes, minlength=samples.size)
-        self.counts = np.concatenate(
-            [
-                np.bincount(codes * size + part.codes[first], minlength=samples.size * size)
-                .reshape(-1, size)
-                .astype(np.float64)
-                for part, size in zip(self.parts, sizes, strict=True)
-            ],
-            axis=1,
-        )
+        codes, k = samples.codes[first], len(samples.values)
+        self.totals = np.bincount(codes, minlength=k)
+        tables = [
+            np.bincount(codes * size + part.codes[first], minlength=k * size).reshape(k, size)
+            for part, size in zip(self.parts, sizes, strict=True)
+        ]
+        self.counts = np.concatenate(tables, axis=1).astype(np.float64)
 
     def best(self) -> tuple[int, int, Floats, float]:
         """Return the pair of values, the scores of categories and the threshold."""
@@ -144,19 +131,19 @@ class _Chosen:
 
     def _promising(self) -> list[tuple[int, int]]:
         """Return the pairs with the largest log-ratio of single categories, summed over parts."""
-        low, high = _lowered(self.counts, -NOISE), _lowered(self.counts, NOISE)
-        enough = np.flatnonzero(self.totals)
-        gains = np.full((self.samples.size,) * 2, -np.inf)
+        counts = self.counts[self.values]
+        noise, total = NOISE * np.sqrt(counts), self.totals[self.values, None]
+        low = np.log((counts + noise + NOISE**2) / total)  # the square for a count of 0
         with np.errstate(divide="ignore"):
-            upper = np.log(low) - np.log(np.maximum(self.totals, 1))[:, None]
-            lower = np.log(high) - np.log(np.maximum(self.totals, 1))[:, None]
-        for value in enough:
-            ratios = np.maximum(upper[value] - lower[enough], 0.0)
-            gains[value, enough] = np.maximum.reduceat(ratios, self.starts[:-1], axis=1).sum(axis=1)
-        np.fill_diagonal(gains, -np.inf)
-        count = min(PAIRS, int(np.isfinite(gains).sum()))
-        flat = np.argpartition(-gains, count - 1, axis=None)[:count]
-        return [divmod(int(index), self.samples.size) for index in flat]
+            high = np.log(np.maximum(counts - noise, 0.0) / total)
+        ratios = (np.maximum(one - low, 0.0) for one in high)
+        starts = self.starts[:-1]
+        best = np.stack([np.maximum.reduceat(one, starts, axis=1).sum(axis=1) for one in ratios])
+        np.fill_diagonal(best, -np.inf)
+        count = min(PAIRS, best.size - len(best))
+        flat = np.argpartition(-best, count - 1, axis=None)[:count]
+        rows, columns = np.unravel_index(flat, best.shape)
+        return list(zip(self.values[rows].tolist(), self.values[columns].tolist(), strict=True))
 
     def _threshold(self, likelier: int, other: int) -> tuple[float, Floats, float]:
         """Return the limit of the best threshold on this half, the scores, and the threshold."""
@@ -202,11 +189,6 @@ class _Chosen:
         return f"a report such as one with {' and '.join(told)}" if told else "a report"
 
 
-def _lowered(counts: Floats, noise: float) -> Floats:
-    """Return counts moved by some standard errors; upwards also by the square, as for count 0."""
-    return np.maximum(counts + noise * np.sqrt(counts) + max(0.0, noise) ** 2, 0.0)
-
-
 def largest_possible(samples: Samples, beta: float) -> float:
     """Return the upper limit of epsilon for reports from a known finite set.
 
@@ -217,10 +199,5 @@ def largest_possible(samples: Samples, beta: float) -> float:
     if table is None:
         return math.inf
     totals = table.sum(axis=1, keepdims=True)
-    limits = _all_cells(table, totals, beta)
-    starts = np.array([0])
-    return float(largest_log_ratio(limits.upper.T, limits.lower.T, starts, 0.0)[0])
-
-
-def _all_cells(table: Integers, totals: Integers, beta: float) -> ConfidenceLimits:
-    return clopper_pearson(table, totals, math.log(2 * table.size / beta))
+    limits = clopper_pearson(table, totals, math.log(2 * table.size / beta))
+    return float(largest_log_ratio(limits.upper.T, limits.lower.T, np.array([0]), 0.0)[0])

@@ -97,11 +97,6 @@ class Samples:
     columns: Mapping[str, NDArray[Any]]
     reports: tuple[str, ...] | None = None
 
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return len(self.values)
-
     def table(self) -> Integers | None:
         """Return counts of values by reports; None if the possible reports are not known."""
         if self.reports is None:
@@ -110,8 +105,8 @@ class Samples:
         uniques, inverse = np.unique(column, return_inverse=True)
         known = {report: code for code, report in enumerate(self.reports)}
         places = np.array([known[label(one)] for one in uniques.tolist()], dtype=np.int64)
-        cells = self.codes * len(known) + places[inverse]
-        return np.bincount(cells, minlength=self.size * len(known)).reshape(self.size, -1)
+        cells, k = self.codes * len(known) + places[inverse], len(self.values)
+        return np.bincount(cells, minlength=k * len(known)).reshape(k, -1)
 
     def categories(self, half: Booleans, joint: int) -> list[Part]:
         """Return the parts in categories that a half determines; together if these are few."""
@@ -122,13 +117,9 @@ class Samples:
             return parts
         codes = np.ravel_multi_index([part.codes for part in parts], sizes)
         places = np.unravel_index(np.arange(np.prod(sizes)), sizes)
-        labels = [
-            "("
-            + ", ".join([*part.labels, "?"][at] for part, at in zip(parts, place, strict=True))
-            + ")"
-            for place in zip(*places, strict=True)
-        ]
-        return [Part("report", codes, labels)]
+        named = [np.array([*part.labels, "?"]) for part in parts]
+        rows = zip(*(one[at] for one, at in zip(named, places, strict=True)), strict=True)
+        return [Part("report", codes, [f"({', '.join(row)})" for row in rows])]
 
 
 def _categories(name: str, column: NDArray[Any], half: Booleans, ranges: int) -> Part:
@@ -136,7 +127,7 @@ def _categories(name: str, column: NDArray[Any], half: Booleans, ranges: int) ->
     uniques, counts = np.unique(column[half], return_counts=True)
     if len(uniques) > MAX_CATEGORIES and column.dtype.kind in "iuf":
         levels = np.linspace(0, 1, ranges + 1)[1:-1]
-        edges = np.unique(np.quantile(column[half].astype(np.float64), levels))
+        edges = np.unique(np.quantile(column[half].astype(np.float64), levels, method="lower"))
         labels = [f"{edge:.6g}" for edge in (-np.inf, *edges)]
         return Part(name, np.searchsorted(edges, column, side="right"), labels, edges)
     kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_CATEGORIES])
