@@ -116,7 +116,9 @@ def test_it_is_a_result_with_one_row_for_each_ordered_pair():
     for row in frame.itertuples():
         assert row.leakage == found.matrix[row.target, row.source].value
     assert frame["mechanism"].isna().all()
-    assert found.to_csv().startswith("target,source,leakage,epsilon,mechanism,view\nsex,race,0.")
+    assert found.to_csv().startswith(
+        "target,source,leakage,delta,epsilon,mechanism,view\nsex,race,0."
+    )
     assert ">Analysis(" in found._repr_html_()
     assert found.chart().to_dict()
 
@@ -166,7 +168,7 @@ def test_an_analysis_of_robust_bounds(tmp_path):
     plain = sp.analyse("adult", 1.0, columns=columns)
     found = sp.analyse("adult", 1.0, columns=columns, radius=0.05, guarantee="all")
     assert (found.matrix.values > plain.matrix.values)[~np.eye(3, dtype=bool)].all()
-    assert {total.guarantee for total in found.totals.totals} == {"worst", "independent"}
+    assert {total.guarantee for total in found.totals.totals} == {"worst", "independent", "sum"}
     assert "robust bounds of radius 0.05" in found.totals.unavailable["exact"]
     with pytest.raises(InputError, match="intervals need a matrix with radius 0"):
         found.matrix.interval()

@@ -80,7 +80,7 @@ def totals(table):
     records = _records(table)
     found = {
         name: sp.total_leakage(records, 1.0, mechanism="grr", guarantee=name).values.tolist()
-        for name in ("worst", "exact", "merged", "independent")
+        for name in ("worst", "exact", "merged", "independent", "sum")
     }
     found["sampled"] = sp.total_leakage(
         records, 1.0, mechanism="grr", guarantee="sampled", reports=2_000, seed=3

@@ -33,6 +33,7 @@ from seepage.errors import SeepageError as SeepageError
 from seepage.errors import SeepageWarning as SeepageWarning
 from seepage.errors import TableError as TableError
 from seepage.leakage.bound import LeakageCurve as LeakageCurve
+from seepage.leakage.bound import LeakageProfile as LeakageProfile
 from seepage.leakage.bound import epsilon_for_leakage as epsilon_for_leakage
 from seepage.leakage.bound import leakage_bound as leakage_bound
 from seepage.leakage.bound import leakage_curve as leakage_curve

@@ -273,6 +273,19 @@ def shortest_above(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def delta_text(delta: float, digits: int = 2) -> str:
+    """Return ", delta d" rounded up, but for an excess of 1e-9 of it; "" for a delta of 0.
+
+    Examples
+    --------
+    >>> delta_text(6.0371e-3), delta_text(1e-5), delta_text(0.0)
+    (', delta 0.0061', ', delta 1e-05', '')
+    """
+    up = Context(prec=digits, rounding=ROUND_CEILING)
+    rounded = up.create_decimal(Decimal(repr(float(delta) * (1 - 1e-9))))
+    return f", delta {float(rounded):g}" if delta else ""
+
+
 # Threads of linear algebra -----------------------------------------------------------------------
 
 _threads_lock = Lock()

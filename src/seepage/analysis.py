@@ -34,8 +34,8 @@ Limit = float | Sequence[float | None] | None
 class Analysis(Result):
     """The leakage matrix of a table and its totals, see `analyse`.
 
-    As a table in long form, one row for each ordered pair: `target`, `source`, `leakage` in nats,
-    the source's `epsilon` and `mechanism`, `view`.
+    As a table in long form, one row for each ordered pair: `target`, `source`, `leakage` in nats
+    with its `delta`, the source's `epsilon` and `mechanism`, `view`.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ class Analysis(Result):
             "smoothing": matrix.smoothing,
             "radius": matrix.radius,
             "cpl": matrix.values,
+            "cpl_deltas": matrix.deltas,
             "interval": None if matrix.radius else matrix.interval().to_dict(),
-            "relaxation": matrix.relaxations,
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),
             "leaks": [leak.to_dict() for leak in self.leaks(strongest)],
@@ -164,13 +164,14 @@ class Analysis(Result):
             "source": leak.source,
             "target": leak.target,
             "cpl": leak.leakage,
+            "delta": leak.delta,
             "likelier": witness and witness.likelier,
             "other": witness and witness.other,
             "likely": witness and witness.likely,
         }
 
     def _headline(self) -> str:
-        largest = [f"{t.guarantee} {t.values.max():.4g}" for t in self.totals.totals]
+        largest = [f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals.totals]
         name = f"{self.name!r}, " if self.name else ""
         about = f"{len(self.matrix.domain)} attributes, epsilon {self.matrix.epsilons.max():g}"
         return f"Analysis({name}{about}; largest totals: {', '.join(largest) or 'none'})"
@@ -203,7 +204,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     >>> round(found.matrix["sex", "income"].value, 3)
     0.248
     >>> found.to_arrow().column_names
-    ['target', 'source', 'leakage', 'epsilon', 'mechanism', 'view']
+    ['target', 'source', 'leakage', 'delta', 'epsilon', 'mechanism', 'view']
     """
     names = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
     settings = TotalSettings(

@@ -72,7 +72,7 @@ class AnalysisOptions(DataOptions):
     )
     guarantee: str | Iterable[str] = option(
         ("independent", "worst"),
-        "Guarantees: exact, merged, worst, sampled, independent, witness, or all.",
+        "Guarantees: exact, merged, worst, sampled, independent, sum, witness, or all.",
         type=Sequence[str],
         metavar="A,B,...|all",
     )

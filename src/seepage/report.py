@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._numerics import Floats, delta_text
 from seepage._pages import render_page, template_text
 from seepage._registry import MECHANISMS
 from seepage.analysis import Analysis
@@ -91,6 +91,7 @@ def report_page(analysis: Analysis, *, counts: bool = True, audit: Any = None) -
         caution=sample_caution(matrix.pairs),
         same_budget=len(set(matrix.epsilons.tolist())) == 1,
         only_analysed=len(grid) == 1,
+        delta_text=delta_text,
         lower=lower_text,
         upper=upper_text,
         listed=short_list,
@@ -157,6 +158,9 @@ def _content(analysis: Analysis, grid: Sequence[LeakageMatrix], counts: bool) ->
                 "largest": float(point.epsilons.max()),
                 "epsilons": point.epsilons.tolist(),
                 "values": _rounded_up(point.values),
+                "deltas": [delta_text(d) for d in point.deltas.ravel()]
+                if point.deltas.any()
+                else None,
             }
             for point in grid
         ],

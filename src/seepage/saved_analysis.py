@@ -18,7 +18,7 @@ from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals.composition import independent_totals, worst_totals
+from seepage.totals.composition import independent_totals, sum_totals, worst_totals
 from seepage.totals.experienced import Experience
 from seepage.totals.likelihood_columns import JointWitness
 from seepage.totals.result import GUARANTEES, KINDS, Kind, TotalLeakage, TotalsComparison
@@ -179,12 +179,13 @@ def _inconsistency(saved: _SavedAnalysis, matrix: LeakageMatrix) -> str:
 def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
     """Return the first total that the rest of the file shows to be too small; "" if there is none.
 
-    `worst` and `independent` follow from budgets and leakages.  A certified total is at least the
-    leakage of every report in the file, see `lower_bounds`, and at least its own witness's.
+    `worst`, `independent` and `sum` follow from budgets and leakages.  A certified total is at
+    least the leakage of every report in the file, see `lower_bounds`, and its own witness's.
     """
     known = {
         "worst": worst_totals(matrix.releases, matrix.view)[0],
         "independent": independent_totals(matrix)[0],
+        "sum": sum_totals(matrix)[0],
     }
     attained = np.array([value for value, _ in lower_bounds(matrix, totals)])
     order = list(KINDS)

@@ -179,7 +179,7 @@ def test_relaxations_equal_single_ones_to_the_last_bit(pairs):
             budgets[source],
             deltas[source],
         )
-        assert matrix.relaxations[target, source] == expected
+        assert matrix.deltas[target, source] == expected
 
 
 def _calls(attributes, folder):

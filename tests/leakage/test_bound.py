@@ -77,11 +77,11 @@ def test_never_below_the_truth_and_within_1e_12_of_it(counts, epsilon):
 @given(tables(least=2), st.floats(0.01, 20.0), st.floats(0.0, 0.9))
 def test_the_listing_of_the_paper_gives_the_same(counts, epsilon, delta):
     _, channel = shares(counts)
-    value, paper_relaxation = oracles.algorithm_2(channel.tolist(), epsilon, delta)
+    value, paper_delta = oracles.algorithm_2(channel.tolist(), epsilon, delta)
     found = leakage_bound(channel, epsilon, delta=delta)
     assert found.value == pytest.approx(value, rel=1e-9, abs=1e-14)
     if value > 1e-6 and _one_winner(channel, epsilon, value):
-        assert found.paper_relaxation == pytest.approx(paper_relaxation, rel=1e-9)
+        assert found.paper_delta == pytest.approx(paper_delta, rel=1e-9)
 
 
 def _one_winner(channel, epsilon, value):
@@ -107,8 +107,8 @@ def test_the_certified_relaxation_is_the_optimum_of_the_linear_program(counts, e
     for delta in (1e-3, 0.2):
         found = leakage_bound(channel, epsilon, delta=delta)
         optimum = oracles.certified_relaxation(channel, found.value, epsilon, delta)
-        assert found.relaxation == pytest.approx(optimum, rel=1e-6, abs=1e-9 * delta)
-        assert 0 <= found.relaxation <= found.paper_relaxation <= delta * (1 + 1e-12)
+        assert found.delta == pytest.approx(optimum, rel=1e-6, abs=1e-9 * delta)
+        assert 0 <= found.delta <= found.paper_delta <= delta * (1 + 1e-12)
 
 
 @given(
@@ -118,7 +118,7 @@ def test_the_certified_relaxation_is_not_below_its_formula(counts, epsilon, delt
     exact, channel = shares(counts)
     lam = oracles.growth(epsilon)
     truth = oracles.best_ratio(exact, lam, oracles.every_subset) / lam
-    found = leakage_bound(channel, epsilon, delta=delta).relaxation
+    found = leakage_bound(channel, epsilon, delta=delta).delta
     assert found >= truth * oracles.Fraction(delta) or found == delta
     assert found == pytest.approx(float(truth) * delta, rel=1e-11, abs=64 * UNIT * delta)
     assert (found > 0) == (truth > 0)
@@ -129,8 +129,8 @@ def test_at_epsilon_0_the_relaxation_is_the_total_variation_distance():
     found = leakage_bound(channel, 0.0, delta=0.1)
     assert found.value == 0
     assert found.witness is None
-    assert found.relaxation == pytest.approx(0.1 * 0.25, rel=1e-12)
-    assert found.paper_relaxation >= found.relaxation >= 0.025
+    assert found.delta == pytest.approx(0.1 * 0.25, rel=1e-12)
+    assert found.paper_delta >= found.delta >= 0.025
 
 
 # Properties ---------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_zero_iff_independent_or_epsilon_zero(counts, epsilon):
 def test_proportional_rows_leak_nothing(counts, multiples, epsilon):
     repeated = np.concatenate([counts * multiple for multiple in multiples])
     found = leakage_bound(shares(repeated)[1], epsilon, delta=0.5)
-    assert (found.value, found.witness, found.relaxation, found.paper_relaxation) == (0, None, 0, 0)
+    assert (found.value, found.witness, found.delta, found.paper_delta) == (0, None, 0, 0)
 
 
 @given(tables(), st.sampled_from([1e-12, 0.5, 1.0, 3.0, 10.0]))
@@ -229,7 +229,7 @@ def test_witness_sentence():
 def test_alphabets_of_one(epsilon):
     for channel in ([[1.0]], [[1.0], [1.0]], [[0.25, 0.75]]):
         found = leakage_bound(channel, epsilon, delta=0.1)
-        assert (found.value, found.witness, found.relaxation) == (0, None, 0)
+        assert (found.value, found.witness, found.delta) == (0, None, 0)
 
 
 @pytest.mark.parametrize("epsilon", [40.0, 50.0, 690.0, 700.0, 800.0, 1e6])
@@ -238,8 +238,8 @@ def test_large_epsilon_saturates_instead_of_falling(epsilon):
     assert found.value == pytest.approx(math.log(8), rel=1e-13)
     assert Decimal(found.value) >= oracles.saturation([[0.9, 0.1], [0.2, 0.8]]) or epsilon < 50
     assert found.witness.likely == (1,)
-    assert found.paper_relaxation == pytest.approx(0.08)
-    assert found.relaxation > 0
+    assert found.paper_delta == pytest.approx(0.08)
+    assert found.delta > 0
 
 
 @pytest.mark.parametrize("epsilon", [690.0, 700.0, 800.0, 1e6])

@@ -1,5 +1,6 @@
 """The matrix of a table agrees with its pairs, whatever each attribute's release."""
 
+import math
 import os
 from itertools import permutations
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
+import seepage as sp
 from real_data import pairs_of, real_data
 from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
 from seepage.errors import DomainError, InputError
@@ -142,8 +144,8 @@ def test_relaxations_beside_the_bound():
     matrix = leakage_matrix(pairs, 1.0, delta={"sex": 0.0, "work": 1e-6, "age": 0.1, "race": 0.0})
     for target, source in permutations(NAMES, 2):
         index = NAMES.index(target), NAMES.index(source)
-        assert matrix.relaxations[index] == matrix[target, source].relaxation
-        assert (matrix.relaxations[index] > 0) == (source in ("work", "age"))
+        assert matrix.deltas[index] == matrix[target, source].delta
+        assert (matrix.deltas[index] > 0) == (source in ("work", "age"))
 
 
 def test_smoothing_lowers_leakages_from_few_records():
@@ -170,7 +172,7 @@ def test_a_target_with_one_observed_value_has_no_leakage():
     matrix = leakage_matrix(pairs, 1.0, delta=0.1)
     assert matrix.values.tolist() == [[0, 0], [0, 0]]
     assert matrix["constant", "coin"].witness is None
-    assert matrix.relaxations.tolist() == [[0, 0], [0, 0]]
+    assert matrix.deltas.tolist() == [[0, 0], [0, 0]]
 
 
 def test_one_attribute_alone_leaks_nothing():
@@ -193,7 +195,8 @@ def test_views_of_the_matrix():
     assert [matrix[leak.target, leak.source].value for leak in ranked] == values
     assert matrix.strongest(2) == ranked[:2]
     frame = matrix.to_arrow()
-    assert frame.column_names == ["target", "source", "leakage", "epsilon", "mechanism", "view"]
+    columns = ["target", "source", "leakage", "delta", "epsilon", "mechanism", "view"]
+    assert frame.column_names == columns
     assert frame.num_rows == 12
     for row in frame.to_pylist():
         assert matrix[row["target"], row["source"]].value == row["leakage"]
@@ -370,3 +373,94 @@ def test_a_mechanism_instance_has_its_delta():
     ):
         assert (release.epsilon, release.delta) == (one.epsilon, one.delta)
         assert release.delta > 9e-4
+
+
+# (epsilon, delta) ---------------------------------------------------------------------------------
+
+
+def test_adult_meets_the_own_arithmetic_of_epsilon_and_delta():
+    pairs, pair = sp.load_pairs("adult"), ("sex", "occupation")
+    for name, value in ((None, 0.39968), ("grr", 0.24392), ("exp", 0.10469)):
+        found = leakage_matrix(pairs, 1.0, mechanism=name)[pair]
+        assert (found.value, found.delta) == (pytest.approx(value, abs=5e-6), 0)
+    found = leakage_matrix(pairs, 1.0, delta=1e-5)[pair]
+    assert found.paper_delta == pytest.approx(3.7078e-6, rel=1e-4)
+    assert found.delta == pytest.approx(2.8595e-6, rel=1e-4)
+    relaxed = leakage_matrix(pairs, 1.0, mechanism="approximate-grr", delta=0.01)
+    generic = leakage_matrix(pairs, 1.0, delta=0.01)[pair]
+    assert (generic.value, generic.delta) == pytest.approx((0.39968, 2.8595e-3), rel=1e-4)
+    assert (relaxed[pair].value, relaxed[pair].delta) == (pytest.approx(0.26297, abs=5e-6), 0)
+    leak = relaxed["sex", "relationship"]
+    channel = pairs.channel("sex", "relationship")
+    mechanism = relaxed.releases[pairs.domain.index("relationship")].mechanism
+    assert mechanism.pure_leakage(channel).value == pytest.approx(0.73448, abs=5e-6)
+    assert leak.value == pytest.approx(0.71164, abs=5e-6)
+    assert leak.delta == pytest.approx(6.037e-3, rel=1e-4)
+    assert leak.profile([0.73449]).deltas.tolist() == [0]
+
+
+@pytest.mark.parametrize("view", ["report", "inferred"])
+@pytest.mark.parametrize("name", ["approximate-grr", "approximate-sue", "gauss"])
+def test_a_leakage_with_a_delta_never_exceeds_the_bound_nor_its_budget(name, view):
+    pairs = sp.load_pairs("adult").select(["sex", "race", "income", "relationship"])
+    matrix = leakage_matrix(pairs, 1.0, mechanism=name, delta=1e-3, view=view)
+    bound = leakage_matrix(pairs, 1.0, delta=1e-3)
+    assert (matrix.values <= bound.values).all()
+    assert (matrix.deltas <= bound.deltas).all()
+    assert (matrix.values[matrix.deltas == 0] < 1).all()
+    for row in matrix.to_arrow().to_pylist():
+        found = matrix[row["target"], row["source"]]
+        assert (row["leakage"], row["delta"]) == (found.value, found.delta)
+        deltas = found.profile([0.0, found.value / 2, found.value, 2.0]).deltas
+        assert (np.diff(deltas) <= 0).all()
+        assert deltas[2] == pytest.approx(found.delta, rel=1e-6, abs=1e-12)
+    intervals = matrix.interval()
+    off = ~np.eye(4, dtype=bool)
+    assert (intervals.lower <= matrix.values + 1e-12)[off].all()
+    assert (matrix.values <= intervals.upper + 1e-12)[off].all()
+    assert (intervals.upper <= 1 + 1e-9).all()
+
+
+def test_the_delta_of_a_known_matrix_is_its_hockey_stick():
+    rng = np.random.default_rng(3)
+    channel, transition = rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(5), 4)
+    found = sp.exact_leakage(channel, transition)
+    reports = channel @ transition
+    for value in (0.0, 0.3, 0.9 * found.value, found.value):
+        exact = max((x - math.exp(value) * y).clip(0).sum() for x in reports for y in reports)
+        assert found.delta_at(value) == pytest.approx(exact, rel=1e-12, abs=1e-15)
+        assert found.delta_at(value) >= exact or value == found.value
+
+
+def test_the_profile_of_a_budget_holds_for_every_mechanism_with_it():
+    """The mechanism that attains the profile of (epsilon, delta): four outputs, two certain."""
+    channel, delta, epsilon = np.array([[0.9, 0.1], [0.3, 0.7]]), 0.05, 1.0
+    keep = (1 - delta) / (1 + math.exp(-epsilon))
+    dominating = [[delta, keep, 1 - delta - keep, 0], [0, 1 - delta - keep, keep, delta]]
+    found = leakage_bound(channel, epsilon, delta=delta)
+    reports, gaps = channel @ dominating, []
+    for value in (0.0, 0.2, 0.5, found.value, 1.0):
+        exact = max((x - math.exp(value) * y).clip(0).sum() for x in reports for y in reports)
+        gaps.append(found.delta_at(value) - exact)
+    assert min(gaps) >= 0
+    assert gaps[0] < 1e-12  # attained
+
+
+def test_a_known_least_likelihood_makes_the_bound_pure():
+    channel = [[0.9, 0.1], [0.8, 0.2]]
+    found = leakage_bound(channel, 1.0, delta=0.01, c_min=0.2)
+    raised = leakage_bound(channel, math.log(math.e + 0.05))
+    assert (found.value, found.delta) == (pytest.approx(raised.value, rel=1e-12), 0)
+    relaxed = sp.ApproximateGRR(2, 1.0, 0.01)
+    tight = leakage_bound(channel, 1.0, delta=0.01, c_min=float(relaxed.other))
+    assert tight.value >= relaxed.pure_leakage(channel).value
+    assert tight.value == pytest.approx(relaxed.pure_leakage(channel).value, rel=1e-9)
+    with pytest.raises(sp.InputError, match="c_min must be"):
+        leakage_bound(channel, 1.0, delta=0.01, c_min=0.0)
+
+
+def test_a_mechanism_that_needs_a_delta_raises_without_one():
+    for name in ("approximate-grr", "approximate-sue", "gauss"):
+        with pytest.raises(sp.InputError, match=f"{name!r} needs a delta above 0") as error:
+            leakage_matrix(table_of(), 1.0, mechanism=name)
+        assert error.value.parameter == "delta"

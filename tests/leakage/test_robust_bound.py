@@ -194,9 +194,9 @@ def test_relaxation_holds_for_all_uncertain_rows():
     channel = np.array([[0.5, 0.5], [0.2, 0.8]])
     found = leakage_bound(channel, 1.0, delta=0.1, radius=0.05)
     share = math.expm1(found.value) / math.expm1(1.0)
-    assert found.relaxation == pytest.approx(0.1 * share)
-    assert found.relaxation <= found.paper_relaxation <= 0.1
-    assert leakage_bound(channel, 0.0, delta=0.1, radius=0.05).relaxation == pytest.approx(0.04)
+    assert found.delta == pytest.approx(0.1 * share)
+    assert found.delta <= found.paper_delta <= 0.1
+    assert leakage_bound(channel, 0.0, delta=0.1, radius=0.05).delta == pytest.approx(0.04)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +239,11 @@ def test_the_relaxation_at_budget_zero_is_the_distance_of_rows():
     """With epsilon 0 only delta leaks: delta times the largest total variation distance."""
     rows, half = np.array([[0.5, 0.5], [0.2, 0.8]]), 0.05
     found = leakage_bound(rows, 0.0, delta=1e-3, uncertainty=half)
-    assert (found.value, found.relaxation) == (0.0, pytest.approx(1e-3 * (0.3 + 2 * half)))
-    assert leakage_bound(rows, 0.0, delta=1e-3, radius=half).relaxation == found.relaxation
+    assert (found.value, found.delta) == (0.0, pytest.approx(1e-3 * (0.3 + 2 * half)))
+    assert leakage_bound(rows, 0.0, delta=1e-3, radius=half).delta == found.delta
     draw = np.random.default_rng(2)
     wide = draw.dirichlet(np.ones(4), 3)
-    most = leakage_bound(wide, 0.0, delta=0.5, uncertainty=0.1).relaxation / 0.5
+    most = leakage_bound(wide, 0.0, delta=0.5, uncertainty=0.1).delta / 0.5
     near = np.abs(wide[:, None] - wide[None]).sum(axis=2).max() / 2
     assert near <= most <= 1
     for _ in range(200):

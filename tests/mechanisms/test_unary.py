@@ -166,12 +166,15 @@ def test_delta_is_the_worst_set_of_reports(k):
 def test_the_relaxed_leakage_holds_except_with_probability_delta(seed, rows, k):
     G = random_channel(seed, rows, k)
     mechanism = ApproximateSUE(k, 0.7, 0.05)
-    relaxed = mechanism.relaxed_leakage(G)
-    assert relaxed.value <= mechanism.leakage(G).value * (1 + 1e-12)
+    relaxed = mechanism.leakage(G)
+    assert relaxed.value <= mechanism.pure_leakage(G).value * (1 + 1e-12)
     seen = G @ np.exp(mechanism.log_likelihood(every_report(mechanism)[0])).T
     for first, second in itertools.permutations(seen, 2):
         excess = np.maximum(first - math.exp(relaxed.value) * second, 0).sum()
-        assert excess <= relaxed.relaxation + 1e-14
+        assert excess <= relaxed.delta + 1e-14
+    for value in (0.0, 0.1, 0.4, 1.0):
+        exact = max(np.maximum(x - math.exp(value) * y, 0).sum() for x in seen for y in seen)
+        assert exact <= relaxed.delta_at(value) + 1e-14
 
 
 # What it does -------------------------------------------------------------------------------------

@@ -24,6 +24,9 @@ BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
 SHAPED = "#c8c8c8"
 """Colour of the questions of a shaped report, which have no separate budgets."""
 
+SMALLEST_DELTA = 1e-30
+"""Deltas below this are not drawn."""
+
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 """Dash patterns: solid, then three dashed ones."""
 
@@ -267,3 +270,30 @@ def _totals(attributes: Rows, order: list[str]) -> Any:
         tooltip=["attribute:N", "total:Q", "limit:Q"],
     )
     return totals + limit_marks(base)
+
+
+@printable_names
+def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float, float]) -> Any:
+    """Return delta against the leakage on a logarithmic axis, with one point marked.
+
+    Parameters
+    ----------
+    leakages, deltas
+        The curve; where delta is 0 it is not drawn.
+    point
+        The leakage and delta that are shown elsewhere.
+    """
+    curve = [
+        {"leakage": value, "delta": delta}
+        for value, delta in zip(leakages, deltas, strict=True)
+        if delta > SMALLEST_DELTA
+    ]
+    x = alt.X("leakage:Q", title="Leakage l (nats)")
+    y = alt.Y("delta:Q", title="Delta", scale=alt.Scale(type="log"), axis=alt.Axis(format="e"))
+    tooltip = [alt.Tooltip("leakage:Q", format=".4f"), alt.Tooltip("delta:Q", format=".2g")]
+    lines = chart_of(curve).mark_line(point=len(curve) == 1).encode(x=x, y=y)
+    shown = [{"leakage": point[0], "delta": point[1]}] if point[1] > SMALLEST_DELTA else []
+    marked = chart_of(shown).mark_point(filled=True, size=90, color=PALETTE[1], opacity=1)
+    layers = lines + marked.encode(x=x, y=y, tooltip=tooltip)
+    heading = "Every pair (l, delta) of one leakage; the dot is the one shown elsewhere"
+    return finish(layers.properties(width=420, height=300, title=heading))

@@ -48,6 +48,8 @@ LABEL_OVERHANG = 50
 LABEL_WIDTH = 0.13
 """Width of a label, as a share of the axis."""
 
+_DELTA = alt.Tooltip("delta:Q", format=".2g")
+
 EXPERIENCED = ["promised epsilon", "nine in ten people", "the median person"]
 """Legend of the marks of `experience_chart`."""
 
@@ -65,6 +67,7 @@ def matrix_chart(
     subtitle: str,
     order: list[str],
     name: str = "",
+    deltas: list[list[float]] | None = None,
 ) -> Any:
     """Return a heat map: rows targets, columns sources, colours from 0 to the largest epsilon.
 
@@ -80,11 +83,14 @@ def matrix_chart(
         The attributes in the order to draw them, related ones together.
     name
         The name of the data, for the title.
+    deltas
+        The delta of each leakage, for the tooltips; None where all are 0.
     """
-    rows = [
+    rows: Rows = [
         {"target": target, "source": source, "leakage": value if math.isfinite(value) else maximum}
-        for target, line in zip(names, values, strict=True)
-        for source, value in zip(names, line, strict=True)
+        | ({"delta": deltas[row][column]} if deltas else {})
+        for row, (target, line) in enumerate(zip(names, values, strict=True))
+        for column, (source, value) in enumerate(zip(names, line, strict=True))
         if target != source
     ]
     side = max(CELL * len(names), MIN_SIDE)
@@ -99,7 +105,8 @@ def matrix_chart(
             title="Leakage (nats)",
             scale=alt.Scale(scheme="viridis", domain=[0, maximum or 1.0], clamp=True),
         ),
-        tooltip=["source:N", "target:N", alt.Tooltip("leakage:Q", format=".4f")],
+        tooltip=["source:N", "target:N", alt.Tooltip("leakage:Q", format=".4f")]
+        + ([_DELTA] if deltas else []),
     )
     layers = [cells]
     if len(names) <= MAX_WITH_NUMBERS:
@@ -171,8 +178,9 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     Parameters
     ----------
     rows
-        One for each attribute and guarantee: `attribute`, `guarantee`, `kind`, `total`, `refuted`,
-        whether an assumed total lies below a witness, and optionally the attribute's `limit`.
+        One for each attribute and guarantee: `attribute`, `guarantee`, `kind`, `total`, its
+        `delta`, `refuted`, whether an assumed total lies below a witness, and optionally the
+        attribute's `limit`.
     name
         The name of the data, for the title.
     """
@@ -193,7 +201,13 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
         shape=alt.Shape(
             "kind:N", title="Kind", scale=alt.Scale(domain=kinds, range=shapes), legend=legend
         ),
-        tooltip=["attribute:N", "guarantee:N", "kind:N", alt.Tooltip("total:Q", format=".4f")],
+        tooltip=[
+            "attribute:N",
+            "guarantee:N",
+            "kind:N",
+            alt.Tooltip("total:Q", format=".4f"),
+            *([_DELTA] if any(row.get("delta") for row in rows) else []),
+        ],
     )
     refuted = base.transform_filter("datum.refuted").mark_text(
         text="refuted", dx=-8, align="right", fontSize=10, color=PALETTE[1]

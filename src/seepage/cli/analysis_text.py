@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from seepage._numerics import ceiling_text, floor_text, shortest_above
+from seepage._numerics import ceiling_text, delta_text, floor_text, shortest_above
 from seepage.analysis import Analysis
 from seepage.cli.output import option_names, text_columns
 from seepage.data.domain import how_many, sample_caution
@@ -54,7 +54,8 @@ def _heading(matrix: LeakageMatrix, name: str) -> str:
     epsilon = " to ".join(f"{budget:g}" for budget in dict.fromkeys([budgets[0], budgets[-1]]))
     return (
         f"{name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
-        f"Mechanism: {how}, epsilon {epsilon}\n"
+        f"Mechanism: {how}, epsilon {epsilon}"
+        f"{delta_text(max(release.delta for release in matrix.releases))}\n"
         f"View: {matrix.view} ({VIEWS[matrix.view]})"
         + (f"\n{ROBUST.format(matrix.radius)}" if matrix.radius else "")
     )
@@ -91,8 +92,9 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
     for leak in analysis.leaks(count):
         ends = f"{' = '.join(leak.sources)} -> {' = '.join(leak.targets)}"
         lines.append(
-            f"  {ends}: {leak.leakage:.2f} of at most {budgets[leak.source]:.2f}, "
-            f"{lower_text(leak.lower)} to {upper_text(leak.upper)} in the population"
+            f"  {ends}: {leak.leakage:.2f}{delta_text(leak.delta)} of at most "
+            f"{budgets[leak.source]:.2f}, {lower_text(leak.lower)} to {upper_text(leak.upper)} "
+            "in the population"
         )
         lines += [f"      {leak.sentence()}"] if leak.witness else []
     intervals = matrix.interval()
@@ -124,7 +126,8 @@ def _robust_text(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -
     lines = []
     for leak in matrix.strongest(count):
         ends = f"{leak.source} -> {leak.target}"
-        lines.append(f"  {ends}: {leak.leakage:.2f} of at most {budgets[leak.source]:.2f}")
+        told = f"{leak.leakage:.2f}{delta_text(leak.delta)}"
+        lines.append(f"  {ends}: {told} of at most {budgets[leak.source]:.2f}")
         evidence = replace(leak, witness=matrix[leak.target, leak.source].witness)
         lines += [f"      {evidence.sentence()}"] if evidence.witness else []
     return "\n".join(["Largest robust bounds (source -> target, in nats)", *lines])
@@ -137,21 +140,28 @@ def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
     ]
     stub = max(map(len, names))
     fitting = max(1, (width - stub - 2) // CELL_WIDTH)
-    blocks = ["Leakage (nats): rows are targets, columns are sources, numbered as the rows"]
-    for start in range(0, len(names), fitting):
-        sources = range(start, min(start + fitting, len(names)))
-        header = " " * (stub + 2) + "".join(f"{source + 1:>{CELL_WIDTH}}" for source in sources)
-        lines = [
-            f"  {name:<{stub}}" + "".join(_cell(matrix, target, source) for source in sources)
-            for target, name in enumerate(names)
-        ]
-        blocks.append("\n".join([header, *lines]))
+    shown = {"Leakage (nats): rows are targets, columns are sources, numbered as the rows": False}
+    if matrix.deltas.any():
+        shown["Delta of each leakage"] = True
+    blocks = []
+    for heading, deltas in shown.items():
+        blocks.append(heading)
+        for start in range(0, len(names), fitting):
+            sources = range(start, min(start + fitting, len(names)))
+            header = " " * (stub + 2) + "".join(f"{source + 1:>{CELL_WIDTH}}" for source in sources)
+            lines = [
+                f"  {name:<{stub}}" + "".join(_cell(matrix, target, s, deltas) for s in sources)
+                for target, name in enumerate(names)
+            ]
+            blocks.append("\n".join([header, *lines]))
     return "\n".join(blocks)
 
 
-def _cell(matrix: LeakageMatrix, target: int, source: int) -> str:
+def _cell(matrix: LeakageMatrix, target: int, source: int, delta: bool = False) -> str:
     if target == source:
         return f"{'-':>{CELL_WIDTH}}"
+    if delta:
+        return f"{delta_text(matrix.deltas[target, source], 1)[8:] or '0':>{CELL_WIDTH}}"
     return f"{matrix.values[target, source]:>{CELL_WIDTH}.2f}"
 
 
@@ -160,11 +170,15 @@ def _totals_text(analysis: Analysis) -> str:
     comparison = analysis.totals
     rows = [["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in comparison.totals)]]
     for index, attribute in enumerate(analysis.matrix.domain.names):
-        cells = [f"{total.values[index]:.2f}" for total in comparison.totals]
+        cells = [
+            upper_text(t.values[index]) + delta_text(t.deltas[index]) for t in comparison.totals
+        ]
         for position, total in enumerate(comparison.totals):
             if attribute in comparison.refuted.get(total.guarantee, ()):
                 cells[position] += " !"
-        rows.append([_short(attribute), f"{analysis.matrix.epsilons[index]:.2f}", *cells])
+        own = f"{analysis.matrix.epsilons[index]:.2f}"
+        own += delta_text(analysis.matrix.releases[index].delta)
+        rows.append([_short(attribute), own, *cells])
     table = "table" if analysis.matrix.pairs.population is None else "sample"
     legend = [
         f"  {t.guarantee}: {GUARANTEES[t.guarantee].meaning}{_terms(t)}" for t in comparison.totals
@@ -178,10 +192,9 @@ def _totals_text(analysis: Analysis) -> str:
 
 
 def _terms(total: TotalLeakage) -> str:
-    """Return delta and confidence of a statistical total; "" for other kinds."""
-    if total.confidence is None:
-        return ""
-    return f" (delta {total.deltas.max():g}, confidence {total.confidence:g})"
+    """Return the largest delta and the confidence of a total, where it has one."""
+    sure = "" if total.confidence is None else f", confidence {total.confidence:g}"
+    return f" ({(total.delta_text + sure)[2:]})" if total.delta_text + sure else ""
 
 
 def _experience_text(experience: Experience) -> str:
@@ -256,7 +269,7 @@ def calibration_text(plan: Any, name: str) -> str:
             planned.name,
             planned.mechanism or ("public" if planned.public else "not collected"),
             floor_text(planned.epsilon),
-            ceiling_text(planned.total),
+            ceiling_text(planned.total) + delta_text(planned.total_delta),
             "-" if planned.limit is None else f"{planned.limit:g}",
         ]
         for planned in plan.attributes

@@ -19,6 +19,10 @@ from seepage.cli.output import FileCommand, OutputFolder, progress_bar, text_col
 from seepage.data.table.options import TableOptions
 from seepage.errors import InputError
 
+DELTA = click.option(
+    "--delta", type=float, default=0.0, help="Delta of mechanisms that need one, such as gauss."
+)
+
 SHOWN_PAIRS = 20
 """Maximum number of pairs in the table, largest estimates first; JSON and CSV have all."""
 
@@ -27,6 +31,7 @@ SHOWN_PAIRS = 20
 @click.argument("data")
 @click.option("-e", "--epsilon", type=float, default=1.0, help="The budget of each attribute.")
 @click.option("-m", "--mechanism", default="grr", help="The mechanism.")
+@DELTA
 @click.option("--replicas", type=int, default=50, help="Number of reports per record.")
 @click.option(
     "--surrogates", type=int, default=10_000, help="Permutations drawn for p-values; 0: none."
@@ -67,7 +72,7 @@ def simulate(data: str, **options: Any) -> None:
 
     _checks.epsilon(options["epsilon"])
     pairs = count_data(data, TableOptions)
-    names = ("mechanism", "replicas", "surrogates", "seed", "view", "scope", "confidence")
+    names = ("mechanism", "delta", "replicas", "surrogates", "seed", "view", "scope", "confidence")
     with progress_bar("simulating") as progress:
         estimates = estimate_leakage(
             pairs,
@@ -128,6 +133,7 @@ EPSILON = click.option(
 BENCHMARK_OPTIONS = grouped(
     chart_option("the scores"),
     click.option("--seed", type=SEED, default=0, help="Seed of the simulation."),
+    DELTA,
     output_options,
     click_options(TableOptions),
 )
@@ -169,6 +175,7 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
             tables,
             epsilon or (1.0,),
             reference=options["reference"],
+            delta=options["delta"],
             chosen=options["analyser"] or None,
             seed=options["seed"],
             progress=progress,
@@ -197,6 +204,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
             pairs,
             epsilon or (1.0, 3.0, 5.0),
             mechanisms=options["mechanism"] or EIGHT,
+            delta=options["delta"],
             seed=options["seed"],
             progress=progress,
         )

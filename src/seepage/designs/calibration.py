@@ -37,7 +37,7 @@ SHARE_TOLERANCE = 0.01
 MIN_BUDGET = 1e-6
 """A budget below which no mechanism changes its family of likely sets."""
 
-USABLE = ("worst", "exact", "merged", "sampled", "independent")
+USABLE = ("worst", "exact", "merged", "sampled", "independent", "sum")
 """The guarantees of totals by which budgets can be calibrated."""
 
 
@@ -238,7 +238,12 @@ def _without_monotone_totals(problem: Problem) -> str | None:
         return None
     names = problem.release_names
     lowest, highest = (
-        releases(problem.domain, problem.epsilons(np.full_like(problem.limits, budget)), names)
+        releases(
+            problem.domain,
+            problem.epsilons(np.full_like(problem.limits, budget)),
+            names,
+            problem.deltas,
+        )
         for budget in (MIN_BUDGET, problem.max_budget)
     )
     for k in np.flatnonzero(problem.collected):
@@ -318,6 +323,9 @@ def _audited(calibration: Calibration) -> Calibration:
     problem, epsilons = calibration.problem, calibration.epsilons
     if GUARANTEES[calibration.totals.guarantee].kind != "assumed":
         return calibration
+    if calibration.totals.deltas.any():
+        note = "no witness was searched for: single reports do not refute totals with a delta"
+        return replace(calibration, notes=(note, *calibration.notes))
     if isinstance(problem.data, PairCounts):
         note = "no witness was searched for: pair counts have no records; give the table itself"
         return replace(calibration, notes=(note, *calibration.notes))
@@ -340,7 +348,7 @@ def _refutations(
     problem: Problem, epsilons: Floats, targets: Sequence[int], progress: Progress | None = None
 ) -> dict[int, JointWitness]:
     """Return the witnesses above the limit of their target, by index of the target."""
-    released = releases(problem.domain, epsilons, problem.release_names)
+    released = releases(problem.domain, epsilons, problem.release_names, problem.deltas)
     columns = likelihood_columns(problem.domain, released, "report")
     witnesses, seed = dict[int, JointWitness](), int(problem.options["seed"] or 0)
     assert isinstance(problem.data, Records)

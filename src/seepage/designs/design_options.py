@@ -201,7 +201,7 @@ class CalibrationOptions(PlanningOptions):
     mechanism: Any = option(
         None, "A mechanism; by default any, and the best one is planned.", short="-m", type=str
     )
-    guarantee: str = option("auto", "worst, exact, merged, sampled, independent, or auto.")
+    guarantee: str = option("auto", "worst, exact, merged, sampled, independent, sum, or auto.")
     audit: bool = option(True, "Search for a witness against assumed totals.")
     scope: str | None = option(
         None,
@@ -210,7 +210,7 @@ class CalibrationOptions(PlanningOptions):
         choices=("population", "table"),
     )
     confidence: float = option(0.95, "Confidence of all totals together.")
-    delta: Any = 0.0
+    delta: Any = option(0.0, "Delta of (epsilon, delta)-LDP; totals have one too.", type=float)
     view: Literal["report", "inferred"] = "report"
     target_delta: float = option(0.01, "For sampled totals: their delta.")
     reports: int = option(20_000, "For sampled totals: how many reports are drawn.")

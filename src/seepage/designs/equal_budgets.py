@@ -1,6 +1,6 @@
 """The largest equal budgets whose totals stay within the limits [theory-totals: Calibration]."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
@@ -18,7 +18,6 @@ from seepage.designs.design_options import CalibrationOptions, positive_limit
 from seepage.errors import InputError, Setting
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import PUBLIC
-from seepage.totals.composition import independent_totals
 from seepage.totals.result import TotalLeakage
 from seepage.totals.total import total_leakage
 
@@ -82,9 +81,23 @@ class Problem:
 
     @cached_property
     def release_names(self) -> dict[str, Any]:
-        """Names of mechanisms by attribute, "public" included: an argument of `leakage_matrix`."""
-        releases = [PUBLIC if p else m for p, m in zip(self.public, self.mechanism, strict=True)]
+        """Mechanisms by attribute, "public" included: an argument of `leakage_matrix`.
+
+        An attribute that is not collected has delta 0, and no mechanism that needs another.
+        """
+        masks = zip(self.public, self.collected, self.mechanism, strict=True)
+        releases = [
+            PUBLIC if public else name if collected or not _needs_delta(name) else None
+            for public, collected, name in masks
+        ]
         return dict(zip(self.domain.names, releases, strict=True))
+
+    @cached_property
+    def deltas(self) -> dict[str, float]:
+        """The delta of each attribute; 0 for those not collected."""
+        given = for_each(self.domain, self.options["delta"], "delta")
+        deltas = np.where(self.collected, [_checks.delta(value) for value in given], 0.0)
+        return dict(zip(self.domain.names, deltas.tolist(), strict=True))
 
     @property
     def max_budget(self) -> float:
@@ -93,12 +106,11 @@ class Problem:
 
     def matrix(self, epsilons: Floats) -> LeakageMatrix:
         """Return the leakage matrix at some budgets."""
-        return leakage_matrix(self.pairs, epsilons, mechanism=self.release_names)
+        names, deltas = self.release_names, self.deltas
+        return leakage_matrix(self.pairs, epsilons, mechanism=names, delta=deltas)
 
     def totals(self, epsilons: Floats) -> Floats:
         """Return the total of each attribute in nats at some budgets, under the guarantee."""
-        if self.guarantee == "independent":  # the sum of a row of one matrix, milliseconds
-            return independent_totals(self.matrix(epsilons))[0]
         return totals_at(self, epsilons).values
 
     def excess(self, totals: Floats) -> float:
@@ -130,7 +142,6 @@ def make_problem(data: PairCounts | Records, options: CalibrationOptions, scope:
     limits[is_public] = np.inf
     minima = [_checks.epsilon(v, "least") for v in for_each(domain, options.least, "least")]
     names = tuple(for_each(domain, options.mechanism, "mechanism"))
-    _check_pure(names, for_each(domain, options.delta, "delta"))
     problem = Problem(
         data,
         limits,
@@ -146,20 +157,8 @@ def make_problem(data: PairCounts | Records, options: CalibrationOptions, scope:
     return problem
 
 
-def _check_pure(names: Sequence[Any], deltas: Sequence[Any]) -> None:
-    """Raise an InputError for mechanisms with a delta, for which no budgets are found."""
-    known = [name for name in names if isinstance(name, str) and name in MECHANISMS]
-    approximate = [name for name in known if MECHANISMS[name].approximate]
-    if approximate:
-        raise InputError(
-            f"mechanism must have delta 0 to find budgets, got {approximate[0]!r}",
-            parameter="mechanism",
-        )
-    if any(_checks.delta(value) for value in deltas):
-        raise InputError(
-            "delta must be 0 to find budgets: totals with a delta are not calibrated",
-            parameter="delta",
-        )
+def _needs_delta(name: Any) -> bool:
+    return isinstance(name, str) and name in MECHANISMS and MECHANISMS[name].approximate
 
 
 def attribute_masks(
@@ -252,6 +251,7 @@ def equal_split(limit: float, attributes: int) -> float:
 def totals_at(problem: Problem, epsilons: Floats, **overrides: Any) -> TotalLeakage:
     """Return every attribute's total at some budgets; keywords override the problem's options."""
     options = {"guarantee": problem.guarantee, **problem.options, **overrides}
+    options["delta"] = problem.deltas
     budgets = dict(zip(problem.domain.names, epsilons.tolist(), strict=True))
     return total_leakage(problem.data, budgets, mechanism=problem.release_names, **options)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._numerics import Floats, round_up
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, short_list, target_and_source
 from seepage.errors import InputError
@@ -80,8 +80,9 @@ class LeakageIntervals(Result):
     """Lower and upper confidence limits of every leakage of a matrix, for the population.
 
     All intervals hold simultaneously with the stated confidence.  In long form one row per
-    ordered pair: `target`, `source`, `lower`, `leakage`, `upper`, the source's `epsilon` and
-    `mechanism`, `view`.
+    ordered pair: `target`, `source`, `lower`, `leakage` with its `delta` in the table, `upper`, the
+    source's `epsilon` and `mechanism`, `view`.  For a source with a delta the limits are those of
+    the leakage, which in the population holds with at most the source's delta.
 
     Parameters
     ----------
@@ -137,7 +138,8 @@ class LeakageIntervals(Result):
     def _leak(self, target: int, source: int) -> Leak:
         parts = (part[target, source] for part in (self.values, self.lower, self.upper))
         (value, *interval), names = map(float, parts), self.domain.names
-        return Leak(names[target], names[source], value, (interval[0], interval[1]))
+        limits, delta = (interval[0], interval[1]), float(self.matrix.deltas[target, source])
+        return Leak(names[target], names[source], value, limits, delta=delta)
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}, {self.matrix.pairs.records:,} records"
@@ -149,8 +151,8 @@ class LeakageIntervals(Result):
         columns = dict(self.matrix._columns())
         limits = {name: getattr(self, name)[off].tolist() for name in ("lower", "upper")}
         limits["leakage"] = self.values[off].tolist()
-        order = ("target", "source", "lower", "leakage", "upper", "epsilon", "mechanism", "view")
-        return {name: (columns | limits)[name] for name in order}
+        front = ("target", "source", "lower", "leakage", "delta", "upper")
+        return dict.fromkeys(front, ()) | columns | limits
 
 
 def ranked_pairs(values: Floats, ties: Floats) -> list[tuple[int, int]]:
@@ -202,6 +204,8 @@ class _PairIntervals:
                     self.columns[source] = columns[:, columns.max(axis=0) > 0]
                 except InputError:
                     self.columns[source] = None
+            elif release.delta and (sets.kind == "all" or sets.contrast == math.inf):
+                sets = LikelySets("all", release.epsilon)
             self.sets.append(sets)
         varying = sum(size > 1 for size in self.sizes)
         pairs = max(1, varying * (varying - 1))
@@ -239,6 +243,13 @@ class _PairIntervals:
         for source, columns in self.columns.items():
             if columns is None:
                 self.lower[:, source] = 0.0
+        for source, (release, sets) in enumerate(
+            zip(self.matrix.releases, self.sets, strict=True)
+        ):  # the leakage is at most bound(epsilon); log-ratios grow by at most the contrast
+            if release.delta and sets.contrast > release.epsilon:
+                excess = round_up(sets.contrast - release.epsilon, 8)
+                self.lower[:, source] = np.maximum(self.lower[:, source] - excess, 0.0)
+                self.upper[:, source] = np.minimum(self.upper[:, source], release.epsilon)
 
     def _compute_source(self, source: int) -> None:
         """Compute the intervals of all targets for a source with too many sets to enumerate."""

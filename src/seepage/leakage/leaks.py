@@ -8,18 +8,20 @@ determine each other (education and education-num) form one group, with one entr
 
 import heapq
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Booleans, ceiling_text, floor_text
+from seepage._numerics import Booleans, ceiling_text, delta_text, floor_text
 from seepage.data.channel import Channel
 from seepage.data.domain import MISSING
 
 if TYPE_CHECKING:
+    from seepage.leakage.bound import LeakageProfile
     from seepage.leakage.matrix import LeakageMatrix
 
 SUPPORT = 500
@@ -50,7 +52,7 @@ class Witness:
     likely: tuple[Label, ...]
     report: Any = None
 
-    def sentence(self, value: float, source: str = "", target: str = "") -> str:
+    def sentence(self, value: float, source: str = "", target: str = "", delta: float = 0.0) -> str:
         """Return the witness as a sentence.
 
         Parameters
@@ -59,6 +61,8 @@ class Witness:
             The leakage in nats.
         source, target
             The names of the two attributes, placed before their values.
+        delta
+            The delta with which the leakage holds.
 
         Examples
         --------
@@ -76,7 +80,7 @@ class Witness:
         times = "infinitely" if math.isinf(value) else f"{math.exp(min(value, 700.0)):.3g} times"
         return (
             f"a report that favours {favoured}{more} is {times} likelier "
-            f"under {likelier} than under {other}"
+            f"under {likelier} than under {other}{delta_text(delta)}"
         )
 
 
@@ -103,11 +107,14 @@ class Leakage:
         under another.
     witness
         The target values and the report that attain it; None where the leakage is 0.
-    relaxation
-        The certified delta': the channel from target to report is (l, delta')-LDP.
-    paper_relaxation
-        The paper's f* = delta A, never below `relaxation`; equal to it at epsilon 0, where the
-        paper's listing sets none.
+    delta
+        The certified delta with which it holds: the channel from target to report is
+        (l, delta)-LDP.
+    paper_delta
+        The paper's f* = delta A, never below the certified delta of the same bound; equal to it at
+        epsilon 0, where the paper's listing sets none.
+    delta_at
+        The delta of any other leakage, as a function; None where it is not known.
 
     Examples
     --------
@@ -117,11 +124,32 @@ class Leakage:
 
     value: float
     witness: Witness | None
-    relaxation: float = 0.0
-    paper_relaxation: float = 0.0
+    delta: float = 0.0
+    paper_delta: float = 0.0
+    delta_at: Callable[[float], float] | None = field(default=None, repr=False, compare=False)
 
     def __float__(self) -> float:
         return self.value
+
+    def profile(self, leakages: Sequence[float] | None = None) -> "LeakageProfile":
+        """Return delta(l), the whole trade of which (value, delta) is one point.
+
+        Parameters
+        ----------
+        leakages
+            The leakages l in nats, at least 0; 0 to twice the value by default.
+
+        Examples
+        --------
+        >>> import seepage as sp
+        >>> how = {"mechanism": "approximate-grr", "delta": 0.01}
+        >>> leakage = sp.leakage_matrix("adult", 1.0, **how)["sex", "relationship"]
+        >>> leakage.profile([0.5, leakage.value, 0.8]).deltas.round(4).tolist()
+        [0.0559, 0.006, 0.0]
+        """
+        from seepage.leakage.bound import leakage_profile
+
+        return leakage_profile(self, leakages)
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,6 +172,8 @@ class Leak:
         where it is not computed.
     targets, sources
         The attributes equivalent to each, itself included; empty where they are not computed.
+    delta
+        The delta with which `leakage` and `supported` hold in the table.
 
     Examples
     --------
@@ -161,6 +191,7 @@ class Leak:
     supported: float | None = None
     targets: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    delta: float = 0.0
 
     @property
     def lower(self) -> float:
@@ -183,8 +214,8 @@ class Leak:
         """Return the evidence in words: the witness, or else the leakage and its interval."""
         if self.witness is not None:
             value = self.leakage if self.supported is None else self.supported
-            return self.witness.sentence(value, self.source, self.target)
-        told = f"{self.source} -> {self.target}: {self.leakage:.2f} nats"
+            return self.witness.sentence(value, self.source, self.target, self.delta)
+        told = f"{self.source} -> {self.target}: {self.leakage:.2f} nats{delta_text(self.delta)}"
         if self.interval is None:
             return told
         limits = f"{floor_text(self.lower, 2)} to {ceiling_text(self.upper, 2)}"
@@ -192,13 +223,14 @@ class Leak:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the leak as plain values, its witness in words."""
-        kept = ("target", "source", "targets", "sources", "lower", "leakage", "upper", "supported")
-        witness = self.sentence() if self.witness else ""
-        return {name: getattr(self, name) for name in kept} | {"witness": witness}
+        kept = ("target", "source", "targets", "sources", "lower", "leakage", "delta", "upper")
+        told = {"supported": self.supported, "witness": self.sentence() if self.witness else ""}
+        return {name: getattr(self, name) for name in kept} | told
 
     def __repr__(self) -> str:
         names = ("target", "source", "leakage", "interval")
         values = [(name, getattr(self, name)) for name in names]
+        values += [("delta", self.delta or None)]
         parts = ", ".join(f"{name}={value!r}" for name, value in values if value is not None)
         return f"Leak({parts})"
 
@@ -289,6 +321,7 @@ def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
                 intervals[target, source],
                 witness=among.witness,
                 supported=among.value,
+                delta=max(float(matrix.deltas[target, source]), among.delta),
                 targets=targets,
                 sources=sources,
             )

@@ -96,13 +96,45 @@ class LikelySets:
         pair = dinkelbach_single(channel, self.contrast)
         return Pair(_safe(pair.value, self.contrast, channel.shape[1]), *pair[1:])
 
-    def best_of_pairs(self, likelier: Floats, other: Floats) -> tuple[Floats, Booleans]:
+    def best_by_pair(self, channels: Floats, contrast: Floats) -> Floats:
+        """Return the largest log-ratio of each ordered pair of rows, rounded up.
+
+        Parameters
+        ----------
+        channels, contrast
+            A stack of p channels, shape (p, m, t), and the contrast of each.
+
+        Returns
+        -------
+        Floats
+            Shape (p, m, m); 0 for a row with itself.
+        """
+        _, rows, terms = channels.shape
+        values = np.zeros((len(channels) * rows, rows))
+        if self.kind == "subsets" and self.size == terms:
+            return values.reshape(-1, rows, rows)
+        cancelling = 2 * terms + 8 if self.kind == "subsets" else 0
+        step = max(1, GAIN_CELLS // (rows * terms))
+        for start in range(0, len(values), step):
+            index, x = np.divmod(np.arange(start, min(start + step, len(values))), rows)
+            pairs = (channels[index, x][:, None], channels[index])
+            likelier, other = (side.reshape(-1, terms) for side in np.broadcast_arrays(*pairs))
+            budget = np.repeat(contrast[index], rows)
+            found = self.best_of_pairs(likelier, other, budget)[0]
+            values[start : start + step] = _safe(found, budget, terms, cancelling).reshape(-1, rows)
+        return values.reshape(-1, rows, rows)
+
+    def best_of_pairs(
+        self, likelier: Floats, other: Floats, contrast: Floats | None = None
+    ) -> tuple[Floats, Booleans]:
         """Return the largest log-ratio and its S for each ordered pair of rows, not rounded up.
 
         Parameters
         ----------
         likelier, other
             The rows G[x] and G[x'] of n pairs, shape (n, t) each or broadcast to it.
+        contrast
+            One per pair, in place of that of the sets.
 
         Notes
         -----
@@ -117,13 +149,14 @@ class LikelySets:
         ([0.6393, 0.7063], [[True, False], [False, True]])
         """
         likelier, other = np.broadcast_arrays(likelier, other)
+        budget = np.full(len(other), self.contrast) if contrast is None else contrast
         if self.kind == "singletons":
-            ratios = log_ratio(likelier - other, other, self.contrast)
+            ratios = log_ratio(likelier - other, other, budget[:, None])
             source = ratios.argmax(axis=1)
             likely = np.arange(ratios.shape[1]) == source[:, None]
             return ratios[np.arange(len(source)), source], likely
         size = self.size if self.kind == "subsets" else None
-        return best_of_pairs(likelier, other, self.contrast, size)
+        return best_of_pairs(likelier, other, budget, size)
 
     def masks(self, size: int) -> tuple[Floats, bool]:
         """Return the sets over `size` inputs as 0-1 rows, and whether the family has complements.

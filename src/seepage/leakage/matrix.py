@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers, clustered_order
+from seepage._numerics import Floats, Integers, clustered_order, delta_text
 from seepage._options import takes
 from seepage._results import Result
 from seepage.data.channel import Channel
@@ -22,13 +22,17 @@ from seepage.leakage.leaks import Leak, Leakage
 from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
 
+RATIO_CELLS = 1 << 22
+"""Cells of log-ratios by pair of target values that are in memory at a time: 32 MB."""
+
 
 class LeakageMatrix(Result):
     """The leakage of every source about every target: rows targets, columns sources.
 
     The diagonal is 0: an attribute is no source about itself, and its own report's leakage is
     its epsilon.  `matrix[target, source]` gives one leakage with its witness.  In long form
-    (`to_pandas`, `to_arrow`, `to_csv`): one row per ordered pair, with the source's epsilon.
+    (`to_pandas`, `to_arrow`, `to_csv`): one row per ordered pair, with the `delta` of the leakage
+    and the source's epsilon.  A mechanism with a delta has a pair (l, delta) in every cell.
 
     Parameters
     ----------
@@ -71,19 +75,55 @@ class LeakageMatrix(Result):
         """The budget of each attribute."""
         return np.array([release.epsilon for release in self.releases])
 
-    @cached_property
+    @property
     def values(self) -> Floats:
-        """The leakages in nats, rows targets and columns sources."""
-        values = np.zeros((len(self.domain), len(self.domain)))
+        """The leakages in nats, rows targets and columns sources; each holds with its delta."""
+        return np.asarray(self._leakages[0])
+
+    @property
+    def deltas(self) -> Floats:
+        """The certified delta of each leakage; 0 where the source has delta 0."""
+        return np.asarray(self._leakages[1])
+
+    @cached_property
+    def _leakages(self) -> Floats:
+        """Leakages and deltas, shape (2, n, n)."""
+        found = np.zeros((2, len(self.domain), len(self.domain)))
         for targets, sources, channels in () if self.radius else self.channel_stacks():
             for sets, chosen, contrast in by_kind(self._sets, sources):
                 best = sets.best(channels[chosen], contrast)
-                values[targets[chosen], sources[chosen]] = best.value
+                found[0, targets[chosen], sources[chosen]] = best.value
         for target, source in permutations(range(len(self.domain)), 2):
-            if self.radius or self._sets[source] is None:
-                values[target, source] = self[target, source].value
-        values.flags.writeable = False
-        return values
+            release = self.releases[source]
+            if self.radius or self._sets[source] is None or (release.delta and release.mechanism):
+                leakage = self[target, source]
+                found[:, target, source] = leakage.value, leakage.delta
+            elif release.delta:
+                channel, value = self.channel(target, source), float(found[0, target, source])
+                budget = release.epsilon, release.delta
+                found[1, target, source] = relaxation(channel.matrix, value, *budget)
+        found.flags.writeable = False
+        return found
+
+    def ratios_by_pair(self) -> Iterator[tuple[Integers, Integers, Floats]]:
+        """Yield (targets, sources, ratios): the largest log-ratio by pair of target values.
+
+        `ratios` has shape (p, m, m), no entry above the leakage of source about target.  Not
+        yielded: sources that are not two-level or named with a delta, and robust bounds.
+        """
+        unnamed = np.array([release.mechanism is None for release in self.releases])
+        for targets, sources, channels in () if self.radius else self.channel_stacks():
+            step = max(1, RATIO_CELLS // channels.shape[1] ** 2)
+            for sets, chosen, contrast in by_kind(self._sets, sources):
+                pure = unnamed[sources[chosen]] | (
+                    self.deltas[targets[chosen], sources[chosen]] == 0
+                )
+                chosen, contrast = chosen[pure], contrast[pure]
+                for start in range(0, len(chosen), step):
+                    block = chosen[start : start + step]
+                    pair = targets[block], sources[block]
+                    ratios = sets.best_by_pair(channels[block], contrast[start : start + step])
+                    yield *pair, np.minimum(ratios, self.values[pair][:, None, None])
 
     def leak_among(
         self, target: str | SupportsIndex, source: str | SupportsIndex, least: int
@@ -102,22 +142,6 @@ class LeakageMatrix(Result):
         indices = [channel.given.code(label) for label in kept]
         part = Channel(channel.matrix[indices], channel.given.restrict(indices), channel.output)
         return self.releases[column].leakage(part, self.view, self.radius)
-
-    @cached_property
-    def relaxations(self) -> Floats:
-        """The certified delta' of each leakage bound; 0 where the source has delta 0."""
-        values = np.zeros_like(self.values)
-        for target, source in permutations(range(len(self.domain)), 2):
-            release = self.releases[source]
-            if not release.delta or release.mechanism is not None:
-                continue
-            if self.radius:
-                values[target, source] = self[target, source].relaxation
-            else:
-                budget = release.epsilon, release.delta
-                channel, value = self.channel(target, source), float(self.values[target, source])
-                values[target, source] = relaxation(channel.matrix, value, *budget)
-        return values
 
     @property
     def tcpl(self) -> float:
@@ -142,7 +166,11 @@ class LeakageMatrix(Result):
         """Return the largest leakages, largest first, each with its target and source by name."""
         _checks.integer(count, "count", 0)
         names, pairs = self.domain.names, ranked_pairs(self.values, self.values)
-        return [Leak(names[t], names[s], float(self.values[t, s])) for t, s in pairs[:count]]
+        found = self._leakages
+        return [
+            Leak(names[t], names[s], float(found[0, t, s]), delta=float(found[1, t, s]))
+            for t, s in pairs[:count]
+        ]
 
     def interval(self, confidence: float = 0.95) -> LeakageIntervals:
         """Return lower and upper confidence limits of every leakage for the population.
@@ -174,12 +202,18 @@ class LeakageMatrix(Result):
             self._intervals[level] = population_intervals(self, level)
         return self._intervals[level]
 
+    @property
+    def _delta_text(self) -> str:
+        """The largest delta of a mechanism in words; "" if all are 0."""
+        return delta_text(max(release.delta for release in self.releases))
+
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"
         if self.pairs.population is not None:
             shape += f" from a {how_many(self.pairs)}"
         if self.radius:
             shape += f", robust bounds, radius={self.radius:g}"
+        shape += self._delta_text and f"{self._delta_text} of the mechanisms"
         return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -190,6 +224,7 @@ class LeakageMatrix(Result):
             "target": [names[target] for target in targets],
             "source": [names[source] for source in sources],
             "leakage": self.values[off].tolist(),
+            "delta": self.deltas[off].tolist(),
             "epsilon": [epsilons[source] for source in sources],
             "mechanism": [self.releases[source].name for source in sources],
             "view": [self.view] * len(targets),
@@ -202,16 +237,18 @@ class LeakageMatrix(Result):
         names = list(self.domain.names)
         mechanisms = sorted({release.name or "any mechanism" for release in self.releases})
         budgets = sorted({f"{release.epsilon:g}" for release in self.releases})
-        subtitle = f"{', '.join(mechanisms)}; epsilon {', '.join(budgets[:4])}; view: {self.view}"
+        epsilon = f"epsilon {', '.join(budgets[:4])}{self._delta_text}"
+        subtitle = f"{', '.join(mechanisms)}; {epsilon}; view: {self.view}"
         if self.pairs.population is not None:
             subtitle += f"; {how_many(self.pairs)}"
         if self.radius:
             subtitle += f"; robust bounds, radius {self.radius:g}"
         order = [names[index] for index in self.related_order()]
         maximum = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
-        return matrix_chart(
-            names, self.values.tolist(), maximum, subtitle, order, _checks.text(name, "name")
-        )
+        values, deltas = self._leakages.tolist()
+        title = _checks.text(name, "name")
+        shown = deltas if self.deltas.any() else None
+        return matrix_chart(names, values, maximum, subtitle, order, title, shown)
 
     def related_order(self) -> list[int]:
         """Return the attributes in an order that puts pairs with much leakage side by side.

@@ -7,6 +7,7 @@ known, its mechanism; its leakage is exact, or the bound over all mechanisms wit
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from seepage._registry import MECHANISMS
 from seepage.data.channel import Channel, as_matrix
 from seepage.data.domain import Domain, for_each
 from seepage.errors import ChannelError, InputError
+from seepage.leakage.bound import delta_at, leakage_bound, relaxed_leakage
 from seepage.leakage.leaks import Leakage, named_witness
 from seepage.leakage.likely_sets import LikelySets, two_level_leakage
 from seepage.leakage.robust_bound import Ball, robust_leakage
@@ -48,7 +50,8 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
     Returns
     -------
     Leakage
-        The value in nats, rounded up, with the two target values and the report y that attain it.
+        The value in nats, rounded up, with the two target values and the report y that attain it;
+        for a mechanism with a delta the pair (l, delta), see `Mechanism.leakage`.
         A report that no target value can produce is excluded; one that is possible under one and
         impossible under another makes the leakage infinite.
 
@@ -90,7 +93,9 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
         return Leakage(value, None)
     column = transition[:, report]
     name = mechanism.output.values[report] if isinstance(mechanism, Channel) else report
-    return Leakage(value, named_witness(channel, likelier, other, column == column.max(), name))
+    witness = named_witness(channel, likelier, other, column == column.max(), name)
+    curve = partial(delta_at, correlation, value, transition)
+    return Leakage(value, witness, delta_at=curve)
 
 
 def _largest_ratio(correlation: Floats, mechanism: Floats) -> tuple[float, int, int, int]:
@@ -193,23 +198,27 @@ class Release:
         """Return the leakage about the target of G when its source is released in this way.
 
         With a radius, the maximum over all channels whose rows are within that total variation
-        distance of G's; a mechanism that is not two-level then has the bound of its budget.
+        distance of G's; a mechanism that is not two-level, or has a delta, then has the bound of
+        its budget.
         """
-        sets, slack = self.sets(view), self.delta if self.mechanism is None else 0.0
+        sets = self.sets(view)
         if radius:
-            if sets is None and self.delta:
-                raise InputError(
-                    f"radius must be 0 for {self.name!r}, whose delta is {self.delta:g}; "
-                    "leave the mechanism out for the bound of its budget",
-                    parameter="radius",
-                )
             region = Ball(as_matrix(G), _checks.probability(radius, "radius"))
-            return robust_leakage(G, sets or LikelySets("all", self.epsilon), region, slack)
-        if self.mechanism is not None and view == "report":
+            if sets is None or self.delta:
+                sets = LikelySets("all", self.epsilon)
+            return robust_leakage(G, sets, region, self.delta)
+        if self.public:
+            return two_level_leakage(G, LikelySets("singletons", self.epsilon))
+        if self.mechanism is None:
+            return leakage_bound(G, self.epsilon, delta=self.delta)
+        if view == "report":
             return self.mechanism.leakage(G)
-        if sets is not None:
-            return two_level_leakage(G, sets, slack)
-        return exact_leakage(G, Channel(self.transition(view), G.output, G.output))
+        guessed = self.transition(view)
+        if sets is None:
+            return exact_leakage(G, Channel(guessed, G.output, G.output))
+        pure = two_level_leakage(G, sets)
+        curve = partial(delta_at, as_matrix(G), pure.value, guessed)
+        return relaxed_leakage(G, pure, (self.epsilon, self.delta), curve)
 
 
 def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> list[Release]:

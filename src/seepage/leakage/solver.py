@@ -333,10 +333,9 @@ def _best_prefixes(
 
 
 def best_of_pairs(
-    likelier: Floats, other: Floats, epsilon: float, size: int | None
+    likelier: Floats, other: Floats, budget: Floats, size: int | None
 ) -> tuple[Floats, Booleans]:
     """Return the largest log-ratio and its S for each pair of rows, shape (n, t)."""
-    budget = np.full(len(other), epsilon)
     value, likely = _best_prefixes(likelier, other, budget, np.zeros(len(other)), size)
     while size is not None:
         ratios, sets = _best_prefixes(likelier, other, budget, np.maximum(value, 0.0), size)

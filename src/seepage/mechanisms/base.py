@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from seepage._numerics import Booleans, Floats, Integers, nearest_distribution
 from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
+from seepage.leakage.bound import budget_profile, delta_at, relaxed_leakage
 from seepage.leakage.leaks import Leakage
 from seepage.leakage.likely_sets import LikelySets, two_level_leakage
 from seepage.mechanisms.exact_draws import ROWS, Randomness, Seed, argmax_random_ties, randomness
@@ -103,8 +104,12 @@ class Mechanism(ABC):
 
     @classmethod
     def create(cls, k: int, epsilon: float, delta: float = 0.0) -> "Mechanism":
-        """Return the mechanism for k values at a budget; delta > 0 only where `approximate`."""
+        """Return the mechanism for k values at a budget; delta > 0 if and only if `approximate`."""
         if cls.approximate:
+            if _checks.delta(delta) == 0:
+                raise InputError(
+                    f"mechanism {cls.name!r} needs a delta above 0, such as 1e-6", parameter="delta"
+                )
             return cls(k, epsilon, delta)  # type: ignore[call-arg]
         if _checks.delta(delta) > 0:
             raise InputError(
@@ -313,7 +318,7 @@ class Mechanism(ABC):
     def likely_sets(self) -> LikelySets | None:
         """Family of admissible likely sets of a report [theory: Whole reports].
 
-        None for a mechanism that is not two-level, which then has its own `leakage`.
+        None for a mechanism that is not two-level, which then has its own `pure_leakage`.
         """
         return None
 
@@ -324,28 +329,30 @@ class Mechanism(ABC):
     def leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return the exact leakage of the whole report about a target, with its witness.
 
-        Parameters
-        ----------
-        G
-            P(source given target), rows target values; its k columns are this mechanism's inputs.
-
-        Notes
-        -----
-        The largest two-level ratio over the likely sets [theory: Whole reports]; rounded up.
+        `G` is P(source given target): rows target values, columns the k inputs.  With a delta the
+        supremum, `pure_leakage`, may be far above epsilon; then it is the pair of l =
+        bound(epsilon) and its delta [theory: The certified delta], a point of `profile()`.
         """
         self.check_columns(G)
+        pure, budget = self.pure_leakage(G), (self.epsilon, self.delta)
+        return relaxed_leakage(G, pure, budget, partial(self._delta_at, as_matrix(G), pure.value))
+
+    def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
+        """Return the largest two-level ratio over the likely sets [theory: Whole reports]."""
         if self.likely_sets is None:
-            raise InputError(f"mechanism {self.name!r} defines no likely_sets or leakage")
+            raise InputError(f"mechanism {self.name!r} defines no likely_sets or pure_leakage")
         return two_level_leakage(G, self.likely_sets, report=self.witness_report)
 
-    def relaxed_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the bound l at this epsilon, with the certified relaxation delta'.
+    def privacy_profile(self, epsilon: float) -> float:
+        """Return the smallest known delta with which the mechanism is (epsilon, delta)-LDP."""
+        return budget_profile(self.epsilon, self.delta, epsilon)
 
-        A mechanism with delta > 0 exceeds e^epsilon with a small probability, so its `leakage`
-        may be large; this holds except with probability delta' [theory: The certified delta].
-        """
-        self.check_columns(G)
-        return two_level_leakage(G, LikelySets("all", self.epsilon), self.delta)
+    def _delta_at(self, matrix: Floats, pure: float, leakage: float) -> float:
+        """Return the delta of a leakage, exact where the transition matrix is known."""
+        try:
+            return delta_at(matrix, pure, self.channel(), leakage)
+        except InputError:
+            return delta_at(matrix, pure, self.privacy_profile, leakage)
 
     # Checks -------------------------------------------------------------------------------------
 

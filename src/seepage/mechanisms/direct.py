@@ -164,8 +164,8 @@ class ApproximateGRR(RelaxedMechanism, DirectResponse):
     -----
     For two values, P(report) - e^eps P'(report) is p - e^eps q = delta for the first value's
     report and negative for others, so (eps, delta) is tight; so is every (e, p - e^e q) on the same
-    curve.  The likelihood ratio p/q exceeds e^eps, so `leakage` may exceed epsilon;
-    `relaxed_leakage` does not.
+    curve.  The likelihood ratio p/q exceeds e^eps, so `pure_leakage` may exceed epsilon; then
+    `leakage` is a pair of l and its delta.
 
     Examples
     --------

@@ -62,9 +62,9 @@ class Gaussian(HistogramEncoding):
     -----
     Two one-hot vectors are sqrt 2 apart, and sigma is the smallest standard deviation that is
     (epsilon, delta)-LDP (`gaussian_sigma`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 is
-    unbounded: `leakage` is the supremum ln max_u G[x,u]/G[x',u] over reports, which none attains,
-    infinite where a value occurs under one target value only.  Its witness is a report within
-    e^-700 of it.  `relaxed_leakage` holds except with probability delta'.
+    unbounded: `pure_leakage` is the supremum ln max_u G[x,u]/G[x',u] over reports, which none
+    attains, infinite where a value occurs under one target value only.  Its witness is a report
+    within e^-700 of it.  So `leakage` is a pair of l and its delta.
 
     Examples
     --------
@@ -96,10 +96,14 @@ class Gaussian(HistogramEncoding):
     @cached_property
     def delta(self) -> float:
         """The relaxation at this epsilon, recomputed from sigma and rounded up."""
+        return self.privacy_profile(self._budget)
+
+    def privacy_profile(self, epsilon: float) -> float:
+        """Return `gaussian_delta` at an epsilon, rounded up; 0 for one value."""
         if self.k == 1:
             return 0.0
         digits = 20 - math.floor(math.log10(self.parameters["delta"]))
-        return float_above(gaussian_delta(self._budget, self.sigma, digits))
+        return float_above(gaussian_delta(epsilon, self.sigma, digits))
 
     @property
     def realised_delta(self) -> float:

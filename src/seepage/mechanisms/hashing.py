@@ -376,7 +376,7 @@ class HadamardResponse(MixtureMechanism):
         output = np.flatnonzero((self._sets == np.asarray(likely)).all(axis=1))[:1]
         return ValueReports.of(self.describe(), output, self.outputs)
 
-    def leakage(self, G: Channel | ArrayLike) -> Leakage:
+    def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return the exact leakage of the whole report, the largest ratio over the K outputs.
 
         Rounded up: a mass is a sum of k cells.

@@ -250,7 +250,7 @@ class MatrixMechanism(Mechanism):
             raise InputError("likely must be the most likely values of some output, got others")
         return ValueReports.of(self.describe(), matches[:1], self.outputs)
 
-    def leakage(self, G: Channel | ArrayLike) -> Leakage:
+    def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r], W = G C, rounded up.
 
         Notes
@@ -259,7 +259,6 @@ class MatrixMechanism(Mechanism):
         summed, so small leakages keep their precision.  Where the entries of a column differ by a
         factor above e^700 the value may be as large as `epsilon`.
         """
-        self.check_columns(G)
         if self.outputs == 1:  # exactly 0, without rounding errors
             return Leakage(0.0, None)
         matrix = as_matrix(G)

@@ -330,18 +330,18 @@ class RelaxedMechanism(TwoLevelMechanism):
         return self._epsilon_of(*self.drawn)
 
     def _epsilon_of(self, p: Fraction, q: Fraction) -> float:
-        if self.k == 1:
-            return 0.0
         excess = p**self.outputs_apart - Fraction(self.parameters["delta"])
-        return log_above(max(Fraction(1), excess / q**self.outputs_apart))
+        return log_above(max(Fraction(1), excess / q**self.outputs_apart)) if self.k > 1 else 0.0
 
     @property
     def delta(self) -> float:
         """The relaxation a - e^epsilon b at the stated epsilon, rounded up; 0 for one value."""
-        if self.k == 1:
-            return 0.0
-        expected = exp_below(self.parameters["epsilon"]) * self.other**self.outputs_apart
-        return float_above(max(Fraction(0), self.true**self.outputs_apart - expected))
+        return self.privacy_profile(self.parameters["epsilon"])
+
+    def privacy_profile(self, epsilon: float) -> float:
+        """Return a - e^epsilon b, rounded up, at least 0; 0 for one value."""
+        a, b = self.true**self.outputs_apart, self.other**self.outputs_apart
+        return float_above(max(Fraction(0), a - exp_below(epsilon) * b)) if self.k > 1 else 0.0
 
 
 class SetMechanism(TwoLevelMechanism):

@@ -147,8 +147,8 @@ class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
     without its 0/0 at epsilon 0.  There it is the limit, q = (1 - delta)/2: reports carry
     information if delta > 0.
 
-    `leakage` is that of the contrast 2 ln(p/q), above epsilon; `relaxed_leakage` holds except with
-    probability delta'.
+    `pure_leakage` is that of the contrast 2 ln(p/q), above epsilon; then `leakage` is a pair of l
+    and its delta.
 
     Parameters
     ----------

@@ -49,6 +49,7 @@ def plan_of(calibration: Calibration) -> Plan:
         problem.pairs,
         calibration.epsilons,
         mechanism=problem.mechanism,
+        delta=problem.deltas,
         limit=problem.limits,
         totals=calibration.totals,
         collect=[name for name, mask in zip(names, problem.collected, strict=True) if mask],

@@ -30,7 +30,7 @@ from seepage.plan.make_plan import check_totals
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute, overall_guarantee
 from seepage.totals.result import TotalLeakage
-from seepage.totals.total import total_leakage
+from seepage.totals.total import FROM_PAIRS, total_leakage
 
 MATRIX_GUARANTEES = ("exact", "worst")
 """The guarantees of the totals of a matrix."""
@@ -118,7 +118,7 @@ class PlanCheck(Result):
 
 def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
-    needs_records = any(form.guarantee not in ("worst", "independent") for form in plan.forms)
+    needs_records = any(form.guarantee not in FROM_PAIRS for form in plan.forms)
     counted = as_counted(data, records=needs_records, within=plan.domain, **options.reading)
     by_form = [_form_totals(plan, form, counted) for form in plan.forms]
     totals, deltas = (np.array(part) for part in zip(*by_form, strict=True))

@@ -194,15 +194,20 @@ def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Float
     return values
 
 
-def reference_leakages(reference: Any, pairs: PairCounts, epsilon: float, seed: int) -> Floats:
+def reference_leakages(
+    reference: Any, pairs: PairCounts, epsilon: float, seed: int, delta: Any = 0.0
+) -> Floats:
     """Return the reference leakages of a benchmark, see `benchmark_analysers`."""
-    if not isinstance(reference, str):
-        return leakage_matrix(pairs, epsilon, mechanism=reference).values
-    kind, _, name = reference.partition(":")
+    kind, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
+    if not kind or (kind in MECHANISMS and MECHANISMS[kind].approximate):
+        view: Any = name or "report"
+        how = kind or reference
+        return leakage_matrix(pairs, epsilon, mechanism=how, delta=delta, view=view).values
     if kind == "statistical":
         from seepage.study.statistical import estimate_leakage
 
-        return estimate_leakage(pairs, epsilon, mechanism=name, surrogates=0, seed=seed).plug_in
+        drawn: dict[str, Any] = {"surrogates": 0, "seed": seed}
+        return estimate_leakage(pairs, epsilon, mechanism=name, delta=delta, **drawn).plug_in
     chosen = analyser("Algorithm 2" if reference == "bound" else reference, "reference")
     return analyse_with(chosen, pairs, np.full(len(pairs.domain), epsilon))
 

@@ -132,6 +132,7 @@ def benchmark_analysers(
     epsilons: Sequence[float] = (1.0,),
     *,
     reference: Any = "bound",
+    delta: Any = 0.0,
     chosen: Sequence[str | Analyser] | None = None,
     tolerance: float = TOLERANCE,
     seed: int = 0,
@@ -154,6 +155,8 @@ def benchmark_analysers(
         `"bound"` (Algorithm 2), a mechanism (`"grr"`, `"oue:inferred"`), or `"statistical:oue"`:
         the plug-in estimate of the statistical method with 50 replicas; a `Mechanism`, or a mapping
         from attribute to name or `Mechanism`.
+    delta
+        The delta of a reference mechanism that needs one; its leakages then hold with a delta.
     chosen
         Names of analysers, or analysers; all registered ones by default.
     tolerance
@@ -183,7 +186,7 @@ def benchmark_analysers(
     total = len(tables) * len(budgets) * len(analysers)
     for name, pairs in tables.items():
         for epsilon in budgets:
-            expected = reference_leakages(reference, pairs, epsilon, seed)
+            expected = reference_leakages(reference, pairs, epsilon, seed, delta)
             for analyser in analysers:
                 start = time.perf_counter()
                 try:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
+from seepage._registry import MECHANISMS
 from seepage._results import Progress
-from seepage.data.domain import how_many, sample_caution
+from seepage.data.domain import for_each, how_many, sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -33,8 +34,8 @@ class MechanismScore:
 
     Parameters
     ----------
-    mechanism, epsilon
-        The mechanism's name, and the budget of every attribute.
+    mechanism, epsilon, delta
+        The mechanism's name, the budget of every attribute, and the largest delta of a leakage.
     frequency_error, expected_frequency_error
         NMSE of all estimated frequencies, sum (f~ - f)^2 / sum f^2: simulated, and in closed form;
         None where a mechanism cannot estimate every frequency, see `estimates`.
@@ -53,6 +54,7 @@ class MechanismScore:
 
     mechanism: str
     epsilon: float
+    delta: float
     frequency_error: float | None
     expected_frequency_error: float | None
     zero_one_error: float
@@ -105,6 +107,7 @@ def benchmark_mechanisms(
     epsilons: Sequence[float] = (1.0, 3.0, 5.0),
     *,
     mechanisms: Any = EIGHT,
+    delta: Any = 0.0,
     seed: int = 0,
     progress: Progress | None = None,
     **table_options: Any,
@@ -121,6 +124,8 @@ def benchmark_mechanisms(
         A list of names, of `Mechanism` objects, and of mappings from attribute to name or
         `Mechanism`; or a mapping from a label of your own to such a choice.  The paper's eight by
         default.  Objects have their own budget, and are scored once if a choice has no name.
+    delta
+        The delta of the mechanisms that need one, such as `"gauss"`; the others have 0.
     seed
         Seed of the simulation; the same seed gives the same errors.
     progress
@@ -156,7 +161,7 @@ def benchmark_mechanisms(
     ]
     scores = []
     for epsilon, label, choice in tasks:
-        scores.append(_score(pairs, label, choice, epsilon, checked_seed))
+        scores.append(_score(pairs, label, choice, (epsilon, delta), checked_seed))
         if progress is not None:
             progress(len(scores), len(tasks))
     return MechanismBenchmark(tuple(scores), None if pairs.population is None else pairs)
@@ -182,10 +187,17 @@ def _has_name(choice: Any) -> bool:
     )
 
 
-def _score(pairs: PairCounts, label: str, choice: Any, epsilon: float, seed: int) -> MechanismScore:
-    """Return the score of one choice of mechanisms."""
-    released = releases(pairs.domain, epsilon, choice)
-    used = mechanisms_of(pairs.domain, epsilon, choice)
+def _score(
+    pairs: PairCounts, label: str, choice: Any, budget: tuple[float, float], seed: int
+) -> MechanismScore:
+    """Return the score of one choice of mechanisms at (epsilon, delta)."""
+    epsilon, slack = budget
+    delta = [
+        slack if isinstance(name, str) and MECHANISMS.find(name).approximate else 0.0
+        for name in for_each(pairs.domain, choice, "mechanism")
+    ]
+    released = releases(pairs.domain, epsilon, choice, delta)
+    used = mechanisms_of(pairs.domain, epsilon, choice, delta)
     bound = leakage_matrix(pairs, [release.epsilon for release in released]).tcpl
     frequencies = [marginal / pairs.records for marginal in pairs.marginals]
     seeds = np.random.SeedSequence([seed, *label.encode()]).spawn(len(used))
@@ -196,8 +208,8 @@ def _score(pairs: PairCounts, label: str, choice: Any, epsilon: float, seed: int
     power = sum(float((f**2).sum()) for f in frequencies)
     limited = [each for each in used if not each.informative]
     missed = [1 - np.diag(m.inferred_channel()) @ f for m, f in zip(used, frequencies, strict=True)]
-    report = leakage_matrix(pairs, epsilon, mechanism=choice).tcpl
-    inferred = leakage_matrix(pairs, epsilon, mechanism=choice, view="inferred").tcpl
+    report = leakage_matrix(pairs, epsilon, mechanism=choice, delta=delta)
+    inferred = leakage_matrix(pairs, epsilon, mechanism=choice, delta=delta, view="inferred")
     errors: list[float | None] = [None, None, None]
     if not limited:
         parts = zip(used, frequencies, strict=True)
@@ -211,8 +223,9 @@ def _score(pairs: PairCounts, label: str, choice: Any, epsilon: float, seed: int
         expected_frequency_error=errors[1],
         zero_one_error=float(np.mean([zero_one for _, zero_one in simulated])),
         expected_zero_one_error=float(np.mean(missed)),
-        normalised_tcpl=report / bound if bound > 0 else 1.0,
-        normalised_tcpl_inferred=inferred / bound if bound > 0 else 1.0,
+        delta=float(report.deltas.max(initial=0.0)),
+        normalised_tcpl=report.tcpl / bound if bound > 0 else 1.0,
+        normalised_tcpl_inferred=inferred.tcpl / bound if bound > 0 else 1.0,
         bits=float(np.mean([each.bits for each in used])),
         server_seconds=errors[2],
         estimates=(limited or used)[0].estimable,

@@ -10,7 +10,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, summed_up
+from seepage._numerics import Floats, delta_text, summed_up
 from seepage._results import Result, json_ready
 from seepage.data.domain import Counted, Domain, how_many
 from seepage.errors import GuaranteeError
@@ -214,9 +214,10 @@ class TotalLeakage(Result):
                 "guarantee": self.guarantee,
                 "kind": self.kind,
                 "total": json_ready(float(value)),
+                "delta": float(delta),
                 "refuted": name in refuted_names,
             }
-            for name, value in zip(self.domain.names, self.values, strict=True)
+            for name, value, delta in zip(self.domain.names, self.values, self.deltas, strict=True)
         ]
 
     def chart(self, name: str = "") -> Any:
@@ -227,11 +228,19 @@ class TotalLeakage(Result):
         from seepage.charts.results import totals_chart
 
         rows = self.chart_rows()
+        slack = sum(direct_leakage(release, self.view)[1] for release in self.matrix.releases)
         worst = {"guarantee": "worst", "kind": "certified", "total": json_ready(self.worst[0])}
+        worst["delta"] = slack
         return totals_chart(
             rows if self.guarantee == "worst" else rows + [row | worst for row in rows],
             _checks.text(name, "name"),
         )
+
+    @property
+    def delta_text(self) -> str:
+        """The largest delta of a total in words; "" if no mechanism has one."""
+        text = delta_text(float(self.deltas.max(initial=0.0)))
+        return text or ", delta 0" * any(release.delta for release in self.matrix.releases)
 
     def __getitem__(self, name: str | SupportsIndex) -> float:
         """Return the total of one attribute."""
@@ -288,7 +297,7 @@ class TotalLeakage(Result):
 
     def _headline(self) -> str:
         top = int(np.argmax(self.values))
-        largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}"
+        largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}{self.delta_text}"
         people = f", for the population with confidence {self.confidence}"
         whom = people if self.scope == "population" else ""
         return f"TotalLeakage({self.guarantee!r}, {self.kind}{whom}, {largest})"
@@ -350,6 +359,8 @@ class TotalsComparison(Result):
         return {**columns, "refuted": refuted}
 
     def _headline(self) -> str:
-        largest = ", ".join(f"{total.guarantee} {total.values.max():.4g}" for total in self.totals)
+        largest = ", ".join(
+            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals
+        )
         refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
         return f"TotalsComparison(largest totals: {largest or 'none'}{refuted})"

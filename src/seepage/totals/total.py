@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import compress
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,12 @@ from seepage.totals.composition import (
     independent_totals,
     merged_is_informative,
     merged_totals,
+    sum_totals,
     worst_totals,
 )
 from seepage.totals.drawn_reports import simulated_mechanisms
 from seepage.totals.exact_total import exact_is_feasible, exact_totals
-from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
 from seepage.totals.population_totals import exact_population_totals, population_is_feasible
 from seepage.totals.result import (
     GUARANTEES,
@@ -40,7 +42,7 @@ from seepage.totals.result import (
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import witness_totals
 
-FROM_PAIRS = ("worst", "independent")
+FROM_PAIRS = ("worst", "independent", "sum")
 """Guarantees that are computed from pair counts; the others need records."""
 
 
@@ -152,7 +154,7 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
     ----------
     data
         A frame, a path, the name of a dataset, `Records` or `PairCounts`.  Pair counts suffice
-        for `"worst"` and `"independent"` only.
+        for `"worst"`, `"independent"` and `"sum"` only.
 
     Returns
     -------
@@ -209,7 +211,7 @@ def compare_totals(data: Any, options: ComparisonOptions) -> TotalsComparison:
     >>> [(total.guarantee, total.kind) for total in comparison.totals][:3]
     [('exact', 'certified'), ('merged', 'certified'), ('worst', 'certified')]
     >>> comparison.refuted
-    {'independent': ('a', 'b', 'differ')}
+    {'independent': ('a', 'b', 'differ'), 'sum': ('a', 'b', 'differ')}
     """
     names = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
     counted, matrix = options.prepare(data, records=True)
@@ -255,7 +257,7 @@ def choose_guarantee(
     if isinstance(data, PairCounts):
         return "worst" if population else "independent"
     try:
-        columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
+        columns = _pure_columns(matrix)
         if population and population_is_feasible(columns):
             return "exact"
         if not population and exact_is_feasible(columns, data.records):
@@ -275,7 +277,7 @@ def compute_total(
     guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> TotalLeakage:
     """Return the totals under one guarantee; raise a GuaranteeError if it cannot be computed."""
-    if matrix.radius and guarantee not in ("worst", "independent"):
+    if matrix.radius and guarantee not in FROM_PAIRS:
         raise GuaranteeError(
             f"guarantee {guarantee!r} holds for the table's own distribution, and the leakages "
             f"are robust bounds of radius {matrix.radius:g}; use 'independent' or 'worst'"
@@ -321,13 +323,21 @@ def _unseen_notes(matrix: LeakageMatrix) -> Iterator[str]:
 Computed = tuple[Floats, Floats, dict[str, Any]]
 
 
+def _pure_columns(matrix: LeakageMatrix) -> list[LikelihoodColumns]:
+    """Return the columns of totals with delta 0; raise where a likelihood ratio has no bound."""
+    for release in matrix.releases:
+        sets = None if release.mechanism is None else release.sets(matrix.view)
+        if release.delta and (release.mechanism is None or (sets and isinf(sets.contrast))):
+            raise GuaranteeError(
+                f"likelihood ratios of {release.name or 'a mechanism with this delta'} have no "
+                "bound, so totals with delta 0 are infinite; use 'merged' or 'worst', which hold "
+                "with a delta"
+            )
+    return likelihood_columns(matrix.domain, matrix.releases, matrix.view)
+
+
 def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    if any(release.mechanism is None and release.delta > 0 for release in matrix.releases):
-        raise GuaranteeError(
-            "exact totals need delta 0 or the mechanism's name: (epsilon, delta) alone bounds "
-            "no likelihood ratio; use 'merged'"
-        )
-    columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
+    columns = _pure_columns(matrix)
     confidence = settings.population_confidence
     if confidence is None:
         values, evidence = exact_totals(data, columns, settings.progress)
@@ -339,7 +349,7 @@ def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Com
 
 
 def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
+    columns = _pure_columns(matrix)
     values, evidence, names = witness_totals(data, columns, settings.seed, settings.progress)
     note = f"witness: nothing beyond the own report was found for {', '.join(names)}"
     notes = (note,) if names else ()
@@ -367,6 +377,7 @@ def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Co
 _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
     "worst": lambda data, matrix, settings: (*worst_totals(matrix.releases, matrix.view), {}),
     "independent": lambda data, matrix, settings: (*independent_totals(matrix), {}),
+    "sum": lambda data, matrix, settings: (*sum_totals(matrix), {}),
     "exact": _exact,
     "merged": _merged,
     "sampled": _sampled,

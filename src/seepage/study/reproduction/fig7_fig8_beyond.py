@@ -126,7 +126,7 @@ def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
     True
     """
     allowed = _checks.epsilon(limit, "limit")
-    check_whole_table(pairs, "independent", "budgets")
+    check_whole_table(pairs, "sum", "budgets")
     budget, largest = allowed / len(pairs.domain), 0.0
     while largest < allowed:
         leakages = leakage_matrix(pairs, budget).values
@@ -198,7 +198,7 @@ def _most_favourable(pairs: PairCounts) -> list[str]:
 
 def _equal_budget(pairs: PairCounts, limit: float) -> float:
     """Return the largest equal budget whose sums of leakages are within the limit."""
-    return float(find_budgets(pairs, limit, guarantee="independent", audit=False).epsilons[0])
+    return float(find_budgets(pairs, limit, guarantee="sum", audit=False).epsilons[0])
 
 
 def _limit_row(label: str, celeba: PairCounts, lfw: PairCounts, limit: float) -> Row:
@@ -323,7 +323,7 @@ def _exact_totals(people: Records) -> list[Row]:
 
 def _witnesses(people: Records) -> list[Row]:
     """Return the sum of leakages and the witness, for every attribute of CelebA."""
-    summed = total_leakage(people.pairs(), BUDGET, mechanism="grr", guarantee="independent")
+    summed = total_leakage(people.pairs(), BUDGET, mechanism="grr", guarantee="sum")
     witness = total_leakage(people, BUDGET, mechanism="grr", guarantee="witness", seed=SEED)
     return [
         _row("witness", name, BUDGET, summed[name], witness[name]) for name in people.domain.names

@@ -60,6 +60,12 @@ class App {
     return this.matrix(at)[target * this.names.length + source];
   }
 
+  /** The delta of a leakage in words, such as ", delta 1e-05"; "" for 0. */
+  delta(target, source, at = this.at) {
+    const { deltas } = this.content.grid[at];
+    return deltas ? deltas[target * this.names.length + source] : "";
+  }
+
   order() {
     return byId("order").value === "related" ? this.content.order : this.given;
   }
@@ -153,7 +159,8 @@ class App {
     this.map.draw({ values: this.matrix(), order: this.order(), maximum: largest, selected: this.pair, hovered: this.hovered });
     const names = arrow(this.names[pair.source], this.names[pair.target]);
     const value = this.value(pair.target, pair.source).toFixed(4);
-    byId("map-readout").textContent = `${names}: ${value} nats at epsilon ${epsilons[pair.source].toFixed(2)}`;
+    const delta = this.delta(pair.target, pair.source);
+    byId("map-readout").textContent = `${names}: ${value} nats${delta} at epsilon ${epsilons[pair.source].toFixed(2)}`;
     this.fillTable();
   }
 
@@ -164,7 +171,7 @@ class App {
       return;
     }
     const order = this.order();
-    const cell = (target, source) => (target === source ? "–" : this.value(target, source).toFixed(3));
+    const cell = (target, source) => (target === source ? "–" : this.value(target, source).toFixed(3) + this.delta(target, source));
     const rows = order.map((target) => [this.names[target], ...order.map((source) => cell(target, source))]);
     const head = ["target \\ source", ...order.map((source) => this.names[source])];
     container.replaceChildren(dataTable("Leakage in nats: rows targets, columns sources", head, rows));

@@ -77,7 +77,7 @@ function direction(app, target, source, open) {
       "p",
       {},
       element("strong", { class: "big", "data-value": value }, nats(value)),
-      ` nats at epsilon ${nats(epsilon)}. `,
+      ` nats${app.delta(target, source)} at epsilon ${nats(epsilon)}. `,
       element("span", { class: "witness" }, (pair && app.at !== analysed ? "As analysed: " : "") + seen),
     ),
     curveChart(label, curve, saturation, [epsilon, value]),
@@ -93,7 +93,7 @@ function witnessText(app, target, source, { likelier, other, likely, more }) {
   return (
     `Seeing a report that favours ${shortened(app.names[source], 40)} ${favoured} makes ` +
     `${shortened(app.names[target], 40)} ${quoted(values[target][likelier])} ` +
-    `${times(app.value(target, source, app.content.analysed))} likelier, against ${quoted(values[target][other])}, than before.`
+    `${times(app.value(target, source, app.content.analysed))} likelier, against ${quoted(values[target][other])}, than before${app.delta(target, source, app.content.analysed)}.`
   );
 }
 
