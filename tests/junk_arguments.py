@@ -213,7 +213,7 @@ def callables() -> dict[str, list[str]]:
     """Return every public callable with its named parameters."""
     names = [name for name in sp.__all__ if callable(getattr(sp, name))]
     names = [name for name in names if not inspect.isabstract(getattr(sp, name))]
-    names = [name for name in names if not name.endswith("Error")]
+    names = [name for name in names if not name.endswith(("Error", "Warning"))]
     seen = set()
     for owner, example in examples().items():
         for method in dir(type(example)):
