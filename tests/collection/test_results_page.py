@@ -61,6 +61,16 @@ def test_tables_drift_and_leakages_are_shown(tmp_path):
     assert "Every total is within its limit on 3,000 other records." in page
 
 
+def test_wanted_tables_and_means_are_shown(tmp_path):
+    people = PEOPLE.select(["sex", "age", "ill"])
+    plan = sp.design(
+        people, 2.0, want=["mean age", "sex x ill"], scope="table", shape="never", bins=3
+    )
+    found, page = page_of(tmp_path, plan, plan.perturb(people, seed=1))
+    assert f"Mean: <strong>{found.mean('age').value:.4g}</strong>" in page
+    assert "<bdi>sex</bdi> and <bdi>ill</bdi>: % of all people" in page
+
+
 def test_what_cannot_be_told_is_said(tmp_path):
     plan = forms_plan(counts(), [product(sex=1.0), product(job=1.0)])
     _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, seed=1))

@@ -302,7 +302,7 @@ def estimate(reports: str, plan_path: str, joint: str | None, method: str, **opt
             source,
             page,
             name=Path(reports).name,
-            joint=[names] if names else [],
+            joint=[names] if names else None,
             data=options["check"],
             consistent=consistent,
         )

@@ -15,6 +15,7 @@ from seepage.collection.report_source import open_reports
 from seepage.errors import InputError
 from seepage.plan.plan import Plan
 from seepage.plan.plan_page import STYLES
+from seepage.plan.plan_parts import wanted_of
 from seepage.plan.plan_text import factor, ground, nats, promise
 
 SHOWN_LEAKS = 12
@@ -27,7 +28,7 @@ def write_results(
     path: str | os.PathLike[str],
     *,
     name: str | None = None,
-    joint: Sequence[tuple[str, str]] = (),
+    joint: Sequence[tuple[str, str]] | None = None,
     data: Any = None,
     consistent: bool = False,
 ) -> Frequencies:
@@ -44,7 +45,7 @@ def write_results(
     name
         What was collected, for the title.
     joint
-        Pairs of attributes whose tables are shown.
+        Pairs of attributes whose tables are shown; by default those the plan was designed for.
     data
         A newer table of records, in which the plan's limits are checked, see `Plan.check`.
     consistent
@@ -68,7 +69,9 @@ def write_results(
     _checks.instance(plan, "plan", Plan, "a Plan")
     heading = "Results of a collection" if name is None else _checks.text(name, "name")
     source = open_reports(plan, reports)
-    found = plan.estimate(source, consistent=consistent)
+    found, names = plan.estimate(source, consistent=consistent), plan.domain.names
+    if joint is None:
+        joint = [(names[i], names[j]) for i, j in wanted_of(plan).joint]
     page = render_page(
         "results.html",
         f"{heading}: results",
