@@ -144,3 +144,15 @@ def test_counts_and_records_are_results():
         "b": ["0", "1"],
         "weight_": [2, 1],
     }
+
+
+def test_a_notebook_shows_the_verdict_and_the_matrix_as_a_matrix():
+    found = sp.analyse("adult", 1.0, mechanism="grr", limit=2.0)
+    html = found._repr_html_()
+    assert found.verdict.decision in html
+    assert html.index("Strongest leaks") < html.index("<td")
+    assert html.count("<tr>") == 1 + len(found.leaks())
+    assert "2.72 times likelier under relationship Husband" in html
+    matrix = found.matrix._repr_html_()
+    assert matrix.count("<th ") == 16
+    assert matrix.count("<tr>") == 16

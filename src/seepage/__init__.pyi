@@ -27,6 +27,7 @@ from seepage.designs.design import Design as Design
 from seepage.designs.design_search import find_design as find_design
 from seepage.designs.shape import shape as shape
 from seepage.errors import ChannelError as ChannelError
+from seepage.errors import DataWarning as DataWarning
 from seepage.errors import DomainError as DomainError
 from seepage.errors import InputError as InputError
 from seepage.errors import SeepageError as SeepageError

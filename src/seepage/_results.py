@@ -133,18 +133,22 @@ class Result:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        columns = self._columns()
-        shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
-        alignments = ["right" if _is_numeric(values) else "left" for values in shown]
-        head = _html_row("th", columns, alignments)
-        rows = zip(*shown, strict=True)
-        body = "".join(_html_row("td", map(_cell_text, row), alignments) for row in rows)
-        hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS
-        return (
-            f"<table><caption style='{CAPTION}'>{escape(self._headline())}</caption>"
-            f"<thead>{head}</thead><tbody>{body}</tbody></table>"
-            + (f"<p>{hidden:,} more rows</p>" if hidden > 0 else "")
-        )
+        return html_table(self._columns(), self._headline())
+
+
+def html_table(columns: Mapping[str, Column], caption: str) -> str:
+    """Return the first rows of columns as an HTML table, and the number of the others."""
+    shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
+    alignments = ["right" if _is_numeric(values) else "left" for values in shown]
+    head = _html_row("th", columns, alignments)
+    rows = zip(*shown, strict=True)
+    body = "".join(_html_row("td", map(_cell_text, row), alignments) for row in rows)
+    hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS
+    return (
+        f"<table><caption style='{CAPTION}'>{escape(caption)}</caption>"
+        f"<thead>{head}</thead><tbody>{body}</tbody></table>"
+        + (f"<p>{hidden:,} more rows</p>" if hidden > 0 else "")
+    )
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy as np
 from seepage import __version__, _checks
 from seepage._files import write_text
 from seepage._options import takes
-from seepage._results import Result, json_ready, json_text
+from seepage._results import Result, html_table, json_ready, json_text
 from seepage.analysis_options import AnalysisOptions
+from seepage.data.data_check import settle
 from seepage.data.domain import for_each
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
@@ -25,7 +27,7 @@ from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.result import GUARANTEES, TotalLeakage, TotalsComparison
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
-from seepage.verdict import Verdict, judge
+from seepage.verdict import Verdict, judge, lower_text, upper_text
 
 Limit = float | Sequence[float | None] | None
 
@@ -52,6 +54,8 @@ class Analysis(Result):
         Realised privacy loss of drawn people, see `experienced_loss`; None if none were drawn.
     version
         The version of seepage that computed it.
+    notes
+        What the check of the columns found: left out, may mean missing; see `check`.
     """
 
     matrix: LeakageMatrix
@@ -61,6 +65,7 @@ class Analysis(Result):
     limit: Limit = None
     experienced: Experience | None = None
     version: str = __version__
+    notes: tuple[str, ...] = ()
 
     @property
     def limits(self) -> list[float | None]:
@@ -126,6 +131,7 @@ class Analysis(Result):
             "seepage": self.version,
             "name": self.name,
             "command": self.command,
+            "notes": self.notes,
             "records": matrix.pairs.records,
             "population": matrix.pairs.population,
             "digest": matrix.pairs.digest,
@@ -179,6 +185,21 @@ class Analysis(Result):
     def _columns(self) -> Mapping[str, Any]:
         return self.matrix._columns()
 
+    def _repr_html_(self) -> str:
+        """Return the verdict, the strongest leaks and the notes of the check as HTML."""
+        leaks, verdict = self.leaks(), self.verdict
+        columns: dict[str, list[Any]] = {
+            "source": [leak.source for leak in leaks],
+            "target": [leak.target for leak in leaks],
+            "leakage": [leak.leakage for leak in leaks],
+            "at least": [lower_text(leak.lower) for leak in leaks],
+            "at most": [upper_text(leak.upper) for leak in leaks],
+            "in words": [leak.sentence() for leak in leaks],
+        }
+        lines = [self._headline(), verdict.decision, verdict.basis, verdict.settle, *self.notes]
+        text = "".join(f"<p>{escape(line)}</p>" for line in lines if line)
+        return text + html_table(columns, "Strongest leaks, in nats")
+
 
 @takes(AnalysisOptions)
 def analyse(data: Any, options: AnalysisOptions) -> Analysis:
@@ -214,7 +235,11 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         seed=options.seed,
         progress=options.progress,
     )
-    reading = options.reading
+    name = options.name
+    if name is None:
+        name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""
+    data, settled, notes = settle(data, options, asked=False)
+    reading = {**options.reading, **settled}
     if options.sample is not None:
         reading |= {"sample": options.sample, "seed": options.seed}
     needs_records = bool(
@@ -234,9 +259,6 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         truncate=options.truncate,
         radius=options.radius,
     )
-    name = options.name
-    if name is None:
-        name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""
     limits = checked_limits(options.limit, matrix)
     totals = compare_prepared(counted, matrix, names, settings)
     draws = options.people
@@ -246,7 +268,8 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     if draws:
         how = options.view, draws, settings.confidence, settings.seed, settings.progress
         experience = experience_of(counted, matrix.releases, *how)
-    return Analysis(matrix, totals, name, options.command, limits, experience)
+    about = name, options.command, limits, experience
+    return Analysis(matrix, totals, *about, notes=tuple(notes))
 
 
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:

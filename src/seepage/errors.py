@@ -20,6 +20,10 @@ class SeepageWarning(UserWarning):
     """What is likely to be a mistake, but computes."""
 
 
+class DataWarning(SeepageWarning):
+    """What the check of a table found: columns left out, values that may mean missing."""
+
+
 class Setting(NamedTuple):
     """A parameter that a text names: alone, or with the value that is proposed."""
 

@@ -269,7 +269,7 @@ def _limits(verdict: Verdict) -> dict[str, Any]:
             for j in judgements
         ],
         "any": any(j.limit is not None for j in judgements),
-        "shown": SHOWN_LIMITS + sum(j.state not in ("within", None) for j in judgements),
+        "shown": SHOWN_LIMITS,
     }
 
 

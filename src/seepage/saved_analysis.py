@@ -88,6 +88,7 @@ class _SavedAnalysis(msgspec.Struct):
     limit: AtLeast0 | list[AtLeast0 | None] | None
     domain: list[_SavedAttribute]
     counts: str
+    notes: tuple[str, ...] = ()
 
 
 def _array(kind: Any, value: Any) -> Floats:
@@ -149,6 +150,7 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         checked_limits(saved.limit, matrix),
         saved.experienced,
         saved.seepage,
+        saved.notes,
     )
 
 

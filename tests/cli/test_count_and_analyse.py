@@ -102,7 +102,8 @@ def test_count_then_analyse_equals_analysing_the_table(survey, tmp_path):
     assert "400 records, 5 attributes" in done.stdout
     assert "land is constant" in done.stdout
     counted = run("analyse", pairs, "--format", "json")
-    direct = run("analyse", survey, *bins, "--format", "json")
+    names = ",".join(sp.load_pairs(pairs).domain.names)  # constants too
+    direct = run("analyse", survey, *bins, "--columns", names, "--format", "json")
     first, second = json.loads(counted.stdout), json.loads(direct.stdout)
     assert first.pop("name") != second.pop("name")
     assert first.pop("command") == second.pop("command")
@@ -233,3 +234,15 @@ def test_analyze_is_understood():
 
 
 SPELLINGS = ("analyse", "analyze")
+
+
+def test_many_columns_print_few_lines_and_a_short_page(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pa.table({f"q{i}": rng.integers(0, 2, 300) for i in range(70)})
+    pa.parquet.write_table(table, tmp_path / "wide.parquet")
+    page = tmp_path / "page.html"
+    done = run("analyse", tmp_path / "wide.parquet", "-m", "grr", "--limit", 3, "--report", page)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) < 130
+    assert done.stdout.count("  ... 30 more; --format json has all") == 2
+    assert "<summary>50 more</summary>" in page.read_text()

@@ -203,3 +203,12 @@ def test_a_chart_that_cannot_be_drawn_ends_it_before_the_search(folder):
 )
 def test_totals_are_shown_rounded_up(total, shown):
     assert ceiling_text(total) == shown
+
+
+def test_a_plan_that_is_not_saved_is_said_to_be_lost(folder):
+    arguments = ("design", "survey.csv", "--limit", 2, "--seconds", 0.5)
+    assert (
+        "the plan was not saved: --output plan.json keeps it" in run(*arguments, cwd=folder).stderr
+    )
+    kept = run(*arguments, "-o", "kept.json", cwd=folder)
+    assert "not saved" not in kept.stderr

@@ -273,7 +273,7 @@ def test_a_budget_on_the_screen_is_not_above_the_plan(folder):
 def test_ways_out_of_too_many_values_are_options(tmp_path):
     table = tmp_path / "ids.csv"
     table.write_text("id,x\n" + "".join(f"a{i},{i % 2}\n" for i in range(1200)))
-    done = run("analyse", table, "--epsilon", "1")
+    done = run("analyse", table, "--epsilon", "1", "--columns", "id,x")
     assert "drop it (--drop) or raise the limit (--max-values)" in done.stderr
     assert run("analyse", table, "--epsilon", "1", "--drop", "id").returncode == 0
 
@@ -281,7 +281,8 @@ def test_ways_out_of_too_many_values_are_options(tmp_path):
 def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
     table = tmp_path / "ids.csv"
     table.write_text("id (drop) x,x\n" + "".join(f"a{i},{i % 2}\n" for i in range(1200)))
-    assert "column 'id (drop) x' has" in run("analyse", table, "--epsilon", "1").stderr
+    names = "--columns", "id (drop) x,x"
+    assert "column 'id (drop) x' has" in run("analyse", table, "--epsilon", "1", *names).stderr
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,14 @@ import os
 import random
 
 import msgspec
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+import seepage as sp
 from plan_examples import counts, people, plan_for
 from seepage.collection.perturb import perturb_file
 from seepage.collection.report_source import open_reports
@@ -134,7 +136,7 @@ def test_an_empty_table_of_reports_raises(reports):
 
 
 def test_other_objects_than_reports_raise(reports, tmp_path):
-    assert "must be an Arrow table" in error_message(reports.to_pandas())
+    assert "must be an Arrow table" in error_message(12)
     pa.csv.write_csv(people(10), tmp_path / "people.csv")
     assert "cannot be read as a Parquet file of reports" in error_message(tmp_path / "people.csv")
     pq.write_table(people(10), tmp_path / "people.parquet")
@@ -272,3 +274,24 @@ def test_a_file_of_reports_that_is_given_twice_raises(tmp_path):
         assert "reports.parquet is given twice, also as" in error_message(twice) or (
             "link.parquet is given twice, also as" in error_message(twice)
         )
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue", "olh", "ss", "she"])
+def test_frames_of_reports_are_read_like_the_table(mechanism):
+    plan = plan_for(counts(), 1.0, mechanism)
+    table = plan.perturb(people(300))
+    expected = plan.estimate(table).to_pandas()
+    for frame in (table.to_pandas(), pl.from_arrow(table)):
+        assert plan.estimate(frame).to_pandas().equals(expected)
+
+
+def test_frames_of_forms_have_gaps():
+    coins = sp.Records.from_data(people(2000))
+    plan = sp.design(coins, 1.0, scope="table", seconds=0.5)
+    table = plan.perturb(people(500))
+    assert plan.estimate(table.to_pandas()).to_pandas().equals(plan.estimate(table).to_pandas())
+
+
+def test_frames_without_reports_raise_one_line(reports):
+    assert "must have one column of reports" in error_message(reports.to_pandas().iloc[:, 1:])
+    assert "holds no reports of the plan" in error_message(reports.to_pandas().assign(sex="x"))

@@ -300,3 +300,108 @@ def test_columns_that_cannot_be_read_raise_one_line():
         sp.check(pa.table({"x": [[1], [2]]}))
     with pytest.raises(sp.TableError, match="the table has no records"):
         sp.check(pa.table({"x": pa.array([], pa.int64())}))
+
+
+# At the start of `analyse`, `design` and `calibrate` ---------------------------------------------
+
+
+def small(n=2000):
+    table = people(n)
+    return table[["row", "remark", "final_wt", "smoker", "degree", "schooling", "health"]]
+
+
+def test_analyse_leaves_out_what_is_no_answer_and_says_so_once():
+    with pytest.warns(sp.DataWarning) as seen:
+        found = sp.analyse(small(), 1.0)
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+    assert str(seen[0].message) == (
+        "left out, no answers: row (running number), remark (free text), final_wt (weight); name "
+        "the columns to use (columns); may mean missing: '7', '9' of health "
+        "(missing_markers={'health': ['7']})"
+    )
+    assert found.matrix.domain.names == ("smoker", "degree", "schooling", "health")
+    assert "; ".join(found.notes) == str(seen[0].message)
+
+
+def test_notes_of_the_check_are_saved(tmp_path):
+    with pytest.warns(sp.DataWarning):
+        found = sp.analyse(small(), 1.0)
+    found.save(tmp_path / "found.json")
+    assert sp.Analysis.load(tmp_path / "found.json").notes == found.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "more"),
+    [
+        ({"columns": ["row", "smoker"], "bins": "width:2"}, ("row", "smoker")),
+        ({"epsilon": {"final_wt": 0.5, "*": 1.0}, "missing_markers": {"health": ["7", "9"]}}, None),
+        ({"bins": {"final_wt": 3}, "missing_markers": {"health": ["7", "9"]}}, None),
+    ],
+)
+def test_analyse_uses_what_options_name(options, more):
+    data = small()[["row", "smoker", "final_wt", "health"]].drop(columns=[] if more else "row")
+    found = sp.analyse(data, **options)  # without a warning
+    assert found.matrix.domain.names == (more or ("smoker", "final_wt", "health"))
+    assert found.notes == ()
+
+
+def test_a_design_asks_what_it_is_wanted_to_estimate():
+    table = small(400)[["degree", "schooling", "smoker"]]
+    assert sp.design(table, 1.0, want=["mean degree"], seconds=0.5).domain.names == tuple(table)
+    assert sp.design(table, 1.0, want=["smoker x degree"], seconds=0.5).notes[0][:8] != "left out"
+
+
+@pytest.mark.parametrize("function", [sp.design, sp.calibrate, sp.find_design, sp.find_budgets])
+def test_a_collection_asks_answers_and_the_same_answer_once(function):
+    few = {"seconds": 0.5} if "design" in function.__name__ else {"guarantee": "worst"}
+    with pytest.warns(sp.DataWarning, match="degree .same as schooling.") as seen:
+        made = function(small(400), 1.0, **few)
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+    domain = made.problem.domain if hasattr(made, "problem") else made.domain
+    assert domain.names == ("smoker", "schooling", "health")
+    assert any(note.startswith("left out, no answers: row") for note in made.notes)
+
+
+def test_texts_beside_numbers_are_missing_in_their_column_alone(tmp_path):
+    rng = np.random.default_rng(0)
+    income = np.where(rng.random(2000) < 0.2, "N", rng.integers(0, 3000, 2000).astype(str))
+    table = pd.DataFrame({"income": income, "owner": rng.choice(["Y", "N"], 2000)})
+    table.to_csv(tmp_path / "people.csv", index=False)
+    with pytest.warns(sp.DataWarning, match="texts beside numbers, read as missing: income"):
+        found = sp.analyse(tmp_path / "people.csv", 1.0)
+    assert found.matrix.domain["owner"].values == ("N", "Y")
+    assert found.matrix.domain["income"].values[-1] == "(missing)"
+    assert len(found.matrix.domain["income"].edges) == 11
+
+
+def test_counts_datasets_and_domains_are_used_as_they_are():
+    assert sp.analyse("adult", 1.0, columns=["fnlwgt", "sex"]).notes == ()
+    counted = sp.count_pairs(small()[["row", "smoker"]], bins=2)
+    assert sp.analyse(counted, 1.0).matrix.domain.names == ("row", "smoker")
+
+
+def test_a_lazy_frame_is_computed_once():
+    runs = []
+    lazy = pl.from_pandas(small()[["row", "smoker", "schooling"]]).lazy()
+    lazy = lazy.map_batches(lambda frame: runs.append(1) or frame)
+    with pytest.warns(sp.DataWarning, match="row .running number."):
+        sp.analyse(lazy, 1.0)
+    assert len(runs) == 1
+
+
+def test_a_table_without_answers_raises_one_line():
+    with pytest.raises(sp.TableError, match="no column looks like an answer"):
+        sp.analyse(small()[["row"]], 1.0)
+
+
+def test_commands_print_what_was_left_out(tmp_path):
+    small().to_csv(tmp_path / "people.csv", index=False)
+    done = run("analyse", "people.csv", cwd=tmp_path)
+    assert done.stderr.startswith("left out, no answers: row (running number), remark (free text)")
+    assert "may mean missing: '7', '9' of health (--missing-marker health=7)" in done.stderr
+    made = run("design", "people.csv", "--limit", "1", "--seconds", "0.5", cwd=tmp_path)
+    assert "left out, no answers: row (running number)" in made.stdout
+    assert "(--columns)" in made.stdout
+    assert "Warning" not in made.stderr

@@ -91,3 +91,51 @@ def test_items_too_large_for_exact_totals_rest_on_their_budgets_unless_values_ar
     assert found.totals.max() <= 3.0
     with pytest.raises(sp.InputError, match=r"a0, a1, a2 asked together .* beside what is public"):
         sp.find_design(records, 3.0, public=["a3"], **options)
+
+
+def _coded(rng: np.random.Generator, n: int, *sizes: int) -> sp.Records:
+    return sp.Records(_domain(*sizes), np.stack([rng.integers(0, s, n) for s in sizes], axis=1))
+
+
+@pytest.mark.parametrize("shape", ["forms", "single"])
+def test_a_pair_with_more_cells_than_are_shaped_is_estimated_by_products(shape: str) -> None:
+    people = _coded(np.random.default_rng(0), 10_000, 2, 8, 13, 2, 5, 5, 2, 2, 4)
+    found = sp.find_design(people, 2.0, want=["a0 x a2"], shape=shape, seconds=1.0)
+    assert np.isfinite(found.joint["a0", "a2"])
+    assert found.totals.max() <= 2.0
+
+
+def _blamed(people: sp.Records) -> str:
+    return " ".join(sp.find_design(people, 2.0, seconds=0.5).notes)
+
+
+def test_a_rare_value_is_blamed_only_where_there_is_one() -> None:
+    one = sp.Records(_domain(3), [[0], [1], [2]], [5, 1000, 1000])
+    assert "no form of several questions" not in _blamed(one)
+    rng = np.random.default_rng(0)
+    few = _coded(rng, 30, 2, 2)
+    assert "30 records are too few; give more, or merge answers" in _blamed(few)
+    codes = np.column_stack([rng.permutation([0] * 2079 + [1] * 921), rng.integers(0, 2, 3000)])
+    assert "921 of 3,000" not in _blamed(sp.Records(_domain(2, 2), codes))
+    rare = sp.Records(_domain(3, 2), [[0, 0], [1, 0], [1, 1], [2, 1]], [3, 40, 40, 40])
+    assert "'a0' has the value '0' in 3 of 123 records; pool rare values" in _blamed(rare)
+
+
+def test_what_the_adversary_knows_is_named_where_it_is_sent_nearly_as_answered() -> None:
+    people = _coded(np.random.default_rng(0), 4000, 2, 2, 3)
+    plan = sp.design(people, 1.0, known=["a0"], seconds=0.5)
+    notes = [note for note in plan.notes if "no limit protects" in note]
+    assert notes == [
+        "sent nearly as answered, since no limit protects them: a0 at epsilon 16 (left_out)"
+    ]
+    silent = sp.design(people, 1.0, known=["a0"], left_out=["a0"], seconds=0.5)
+    assert not any("no limit protects" in note for note in silent.notes)
+
+
+def test_groups_of_names_are_shown_in_their_right_form(coins: sp.Records) -> None:
+    for option in ("together", "never"):
+        with pytest.raises(sp.InputError) as caught:
+            sp.design(coins, 1.0, **{option: ("a0", "a1")})
+        assert str(caught.value) == (
+            f"{option} must be a list of groups, as in {option}=[('a', 'b')], got 'a0'"
+        )

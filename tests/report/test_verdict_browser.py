@@ -123,6 +123,7 @@ def test_the_phone_shows_the_selected_cell(opened):
       const box = document.querySelector("#map-scroll");
       const at = m.label + (m.order.indexOf(seepage.pair.source) + 0.5) * m.cell;
       return at >= box.scrollLeft && at <= box.scrollLeft + box.clientWidth; }"""
+    assert page.evaluate("document.querySelector('#map-scroll').scrollLeft") == 0  # with names
     for source in (0, 17, 39, 5):
         page.evaluate(f"seepage.setPair({(source + 1) % 40}, {source})")
         assert page.evaluate(inside)

@@ -24,6 +24,8 @@ VIEWS = {
 ROBUST = (
     "Robust bounds: the most over channels with rows within {:g} of the table's (total variation)"
 )
+SHOWN_ATTRIBUTES = 40
+"""Rows of tables by attribute; the matrix of more attributes is not printed."""
 MAX_NAME = 24
 CELL_WIDTH = 6
 """Characters of a cell of the matrix."""
@@ -70,8 +72,9 @@ def _verdict_text(analysis: Analysis) -> str:
     lines = [verdict.decision, verdict.basis, naming(verdict.settle, option_names())]
     rows = [["", "limit", "at least", "at most", ""]]
     rows += [[_short(judgement.attribute), *_judgement_cells(judgement)] for judgement in judged]
+    table = text_columns(rows, most=SHOWN_ATTRIBUTES)
     head = f"Limits (nats; {UNIT})"
-    return "\n".join([*(line for line in lines if line), "", head, text_columns(rows)])
+    return "\n".join([*(line for line in lines if line), "", head, table])
 
 
 def _judgement_cells(j: Judgement) -> list[str]:
@@ -134,7 +137,9 @@ def _robust_text(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -
 
 
 def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
-    """Return the matrix in blocks of columns that fit the width."""
+    """Return the matrix in blocks of columns that fit the width; "" if it is large."""
+    if len(matrix.domain) > SHOWN_ATTRIBUTES:
+        return ""
     names = [
         f"{number:>2} {_short(name)}" for number, name in enumerate(matrix.domain.names, start=1)
     ]
@@ -188,7 +193,7 @@ def _totals_text(analysis: Analysis) -> str:
     head = f"Total leakage of each attribute in this {table} (nats)"
     names = option_names()
     legend += [f"  {name}: {naming(why, names)}" for name, why in comparison.unavailable.items()]
-    return "\n".join([head, text_columns(rows), *legend])
+    return "\n".join([head, text_columns(rows, most=SHOWN_ATTRIBUTES), *legend])
 
 
 def _terms(total: TotalLeakage) -> str:
@@ -219,7 +224,7 @@ def _experience_text(experience: Experience) -> str:
     return "\n".join(
         [
             f"What people experience ({experience.people:,} drawn people; no guarantee)",
-            text_columns(rows),
+            text_columns(rows, most=SHOWN_ATTRIBUTES),
             "  promised: epsilon; median, 95%: realised loss of all reports, in nats",
             "  above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
             "  before, own, all: how often the best guess is right (before: in the table)",
@@ -278,7 +283,9 @@ def calibration_text(plan: Any, name: str) -> str:
         f"{name}: budgets whose totals stay within the limit (all in nats)\n"
         f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})"
     )
-    return "\n".join([heading, text_columns(rows), *plan.notes])
+    return "\n".join(
+        [heading, text_columns(rows), *(naming(note, option_names()) for note in plan.notes)]
+    )
 
 
 def design_text(design: Any, name: str) -> str:
@@ -339,7 +346,7 @@ def _attributes_text(design: Any) -> str:
             ]
         )
     rows += [[f"{i} x {j}", "", "", "", f"{e:.3g}"] for (i, j), e in design.joint.items()]
-    return text_columns(rows)
+    return text_columns(rows, most=SHOWN_ATTRIBUTES)
 
 
 def _comparison_text(design: Any) -> str:

@@ -92,6 +92,8 @@ def _write(plan: Any, result: Any, data: str, text: Callable[..., str]) -> None:
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
     write_chart(result, options["chart"])
     emit(format_result(options["form"], result, text, name), None)
+    if options["output"] is None:
+        click.echo("the plan was not saved: --output plan.json keeps it", err=True)
 
 
 @click.command("design", cls=FileCommand)

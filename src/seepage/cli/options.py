@@ -1,6 +1,5 @@
 """Options of commands: fields of options objects, options that commands share; reading DATA."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
@@ -11,10 +10,10 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 from click.core import ParameterSource
 
-from seepage.cli.output import OutputFile, option_name, progress_bar
+from seepage.cli.output import OutputFile, option_name, option_names, progress_bar
 from seepage.data.domain import ALL_OTHERS, short_list
 from seepage.data.table.options import DataOptions, TableOptions
-from seepage.errors import InputError
+from seepage.errors import InputError, naming
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 SEED = click.IntRange(min=0)
@@ -231,13 +230,13 @@ def count_data(data: str, kind: Any = DataOptions, **more: Any) -> Any:
     return pairs
 
 
-ID_NAME = re.compile(r"(^|[_ .-])(id|uuid|key)$|[a-z]I[dD]$|^I[dD]$")
-"""Names of columns that look like identifiers."""
-
-
-def print_reading_notes(data: str, counted: Any) -> None:
-    """Print one line on columns that were binned by default, and on those that look like ids."""
+def print_reading_notes(data: str, counted: Any, notes: Sequence[str] = ()) -> None:
+    """Print notes, and one line on columns that were binned by default or look like ids."""
+    from seepage.data.column_kinds import kind_of, profile_of_counts
     from seepage.data.inputs import is_dataset_name, is_pairs_file
+
+    for note in notes:
+        click.echo(naming(note, option_names()), err=True)
 
     if is_dataset_name(data) or is_pairs_file(data):
         return
@@ -245,11 +244,8 @@ def print_reading_notes(data: str, counted: Any) -> None:
     chosen = set(bins) if isinstance(bins, dict) else set()
     automatic = bins is None or (chosen and ALL_OTHERS not in chosen)
     binned = [a.name for a in counted.domain if a.edges and automatic and a.name not in chosen]
-    ids = [
-        a.name
-        for a in counted.domain
-        if ID_NAME.search(a.name) or (not a.edges and a.size > max(20, counted.records // 2))
-    ]
+    profiles = map(profile_of_counts, counted.domain, counted.marginals)
+    ids = [column.name for column in profiles if kind_of(column)[0] == "identifier"]
     parts = []
     if binned:
         parts.append(f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)")

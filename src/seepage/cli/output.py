@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import click
 
 from seepage._files import writable, write_text
 from seepage._results import Progress, json_text
-from seepage.errors import InputError, SeepageError, TableError
+from seepage.errors import DataWarning, InputError, SeepageError, TableError
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control and bidirectional characters, without tab and line feed."""
@@ -95,8 +96,16 @@ class StagedBar:
         self._bar.update(self._task, description=text)
 
 
-def text_columns(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
-    """Return rows as aligned columns: the first to the left, the others right unless `left`."""
+def text_columns(
+    rows: Sequence[Sequence[str]], *, left: bool = False, most: int | None = None
+) -> str:
+    """Return rows as aligned columns: the first to the left, the others right unless `left`.
+
+    At most `most` rows beside the first, and the number of the others.
+    """
+    if most is not None and (more := len(rows) - 1 - most) > 0:
+        shown = text_columns(rows[: most + 1], left=left)
+        return f"{shown}\n  ... {more:,} more; --format json has all"
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = []
     for first, *others in rows:
@@ -237,7 +246,9 @@ class FileCommand(click.Command):
                     "--force replaces it"
                 )
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)  # commands print the notes
+                return super().invoke(ctx)
         except SeepageError as error:
             raise InputError(error.naming(option_names())) from error
 

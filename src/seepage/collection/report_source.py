@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
@@ -244,9 +245,9 @@ def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) 
     plan
         The plan that they were collected with.
     reports
-        An Arrow table, the path of a Parquet file or of JSON Lines, of a folder of such, a glob,
-        a list of paths, or a `ReportSource`.  Columns that are no attributes of the plan are
-        ignored.
+        An Arrow table, or a pandas or Polars frame of it; the path of a Parquet file or of JSON
+        Lines, of a folder of such, a glob, a list of paths, or a `ReportSource`.  Columns that are
+        no attributes of the plan are ignored.
     note
         Called with a sentence on the lines that are skipped; a warning by default.
     """
@@ -257,11 +258,7 @@ def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) 
     if isinstance(reports, pa.Table):
         return ReportSource(plan, [reports])
     if not isinstance(reports, (str, os.PathLike, list, tuple)):
-        raise InputError(
-            "reports must be an Arrow table as `perturb` returns it, or the path of a Parquet "
-            f"file, got {type(reports).__name__}",
-            parameter="reports",
-        )
+        return ReportSource(plan, [_table_of_frame(plan, reports)])
     kind, files = find_files(reports, FORMATS, _format_of)
     if kind != LINES:
         return ReportSource(plan, files)
@@ -271,6 +268,34 @@ def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) 
     for sentence in read.notes:
         note(sentence)
     return ReportSource(plan, [read.table])
+
+
+def _table_of_frame(plan: Plan, frame: Any) -> pa.Table:
+    """Return a frame of reports as the table that `perturb` returned; other objects raise."""
+    try:
+        given = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise InputError(
+            "reports must be an Arrow table as `perturb` returns it, a frame of it, or the path of "
+            f"a Parquet file, got {type(frame).__name__}",
+            parameter="reports",
+        ) from None
+    schema, columns = reports_schema(plan), list[Any]()
+    for field in schema:
+        if field.name not in given.columns:
+            raise InputError(f"the frame must have one column of reports {field.name!r}")
+        column = given[field.name]
+        try:
+            if column.implementation.is_pandas_like():
+                columns.append(pa.array(column.to_native(), field.type, from_pandas=True))
+            else:
+                columns.append(column.to_arrow().cast(field.type))
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
+            what = " ".join(str(reason).split())[:200]
+            raise InputError(
+                f"column {field.name!r} holds no reports of the plan: {what}"
+            ) from None
+    return pa.table(columns, schema=schema)
 
 
 def _format_of(file: Path) -> str:

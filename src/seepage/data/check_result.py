@@ -123,15 +123,18 @@ class DataCheck(Result):
     def notes(self) -> list[Text]:
         """Return what was left out and what must be decided, one sentence each."""
         notes = []
-        out = [f"{c.name} ({c.kind})" for c in self if not c.used]
+        out = [f"{c.name} ({c.reason if c.kind == SAME else c.kind})" for c in self if not c.used]
         if out:
             ways = "; name the columns to use (", Setting("columns"), ")"
             notes.append(Text(f"left out, no answers: {short_list(out, 8)}", *ways))
-        coded = {c.name: list(c.questions) for c in self if c.questions}
+        coded = dict[tuple[str, ...], list[str]]()
+        for column in self:
+            if column.questions:
+                coded.setdefault(column.questions, []).append(column.name)
         if coded:
-            first = next(iter(coded))
-            many = [f"{_listed(codes)} of {name}" for name, codes in coded.items()]
-            how = Setting("missing_markers", _Markers({first: coded[first]}))
+            codes, names = next(iter(coded.items()))
+            many = [f"{_listed(some)} of {short_list(of)}" for some, of in coded.items()]
+            how = Setting("missing_markers", _Markers({names[0]: [codes[0]]}))
             notes.append(Text(f"may mean missing: {short_list(many)} (", how, ")"))
         if beside := [c.name for c in self if c.beside_numbers]:
             notes.append(Text(f"texts beside numbers, read as missing: {short_list(beside)}"))

@@ -29,7 +29,7 @@ from seepage.data.table.column import readable
 from seepage.data.table.labels import marker_labels
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sources import BATCH_ROWS, FrameSource, Source, open_frame, open_source
-from seepage.errors import SeepageWarning, Setting, TableError, Text
+from seepage.errors import DataWarning, Setting, TableError, Text
 
 MAX_RECORDS = BATCH_ROWS
 """Records that are read; columns that would be left out as constant or the same are read whole."""
@@ -108,7 +108,7 @@ def settle(data: Any, options: Any, *, asked: bool) -> tuple[Any, dict[str, Any]
         chosen["missing_markers"] = {**given, **more}
     if notes:
         parts = (part for note in notes for part in ("; ", note)[note is notes[0] :])
-        warnings.warn(SeepageWarning(Text(*parts)), stacklevel=5)
+        warnings.warn(DataWarning(Text(*parts)), stacklevel=5 if asked else 4)
     if isinstance(source, FrameSource) and not is_spark_frame(data):
         data = source.frame.to_native()
     return data, chosen, notes
@@ -150,8 +150,9 @@ def _mentioned(options: Any) -> set[str]:
     names = set[str]()
     while waiting:
         value = waiting.pop()
-        if isinstance(value, str):
-            names.add(value)
+        if isinstance(value, str):  # of `want`: "a x b" or "mean a = 1, 2"
+            parts = (part.removeprefix("mean ").partition("=")[0] for part in value.split(" x "))
+            names |= {value, *map(str.strip, parts)}
         elif isinstance(value, (Mapping, Sequence)):
             waiting += [*value, *(value.values() if isinstance(value, Mapping) else ())]
     return names

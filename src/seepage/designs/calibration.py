@@ -10,6 +10,7 @@ from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage._options import takes
 from seepage._results import Progress, Result
+from seepage.data.data_check import settle
 from seepage.data.domain import short_list
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
@@ -173,7 +174,8 @@ def find_budgets(data: Any, options: CalibrationOptions) -> Calibration:
 def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     """Return the budgets of `find_budgets`."""
     guarantee = options.guarantee
-    counted = as_counted(data, **options.records_options(options.seed))
+    data, settled, found = settle(data, options, asked=True)
+    counted = as_counted(data, **options.records_options(options.seed) | settled)
     scope = _scope(options, counted)
     problem = make_problem(counted, options, scope)
     problem = replace(problem, guarantee=_guarantee(guarantee, problem))
@@ -187,7 +189,7 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     if scope == "population" and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, epsilons))
     dropped = _to_drop(problem, epsilons)
-    notes = (*_split_note(problem, epsilons, guarantee), *_exact_note(problem))
+    notes = (*found, *_split_note(problem, epsilons, guarantee), *_exact_note(problem))
     calibration = Calibration(problem, epsilons, totals, None, dropped, notes)
     return _audited(calibration) if options.audit else calibration
 

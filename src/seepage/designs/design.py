@@ -15,6 +15,7 @@ from seepage.data.pairs import PairCounts
 from seepage.designs.form import Form
 from seepage.designs.strategies import OPTIMAL_SMP, Strategies
 from seepage.designs.wanted import parse_want, spread
+from seepage.errors import Setting, Text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,6 +139,12 @@ class Design(Result):
                 f"totals are conditional on {', '.join(self.known)}, which the adversary is "
                 "assumed to know of the person"
             )
+        if clear := list(self._unprotected()):
+            yield Text(
+                f"sent nearly as answered, since no limit protects them: {', '.join(clear)} (",
+                Setting("left_out"),
+                ")",
+            )
         shaped = [form for form in self.forms if not form.is_product]
         bound = "the sum of its budgets" if len(shaped) < len(self.forms) else "its epsilon"
         yield (
@@ -147,6 +154,18 @@ class Design(Result):
         )
         if shaped:
             yield _shaped_note(shaped)
+
+    def _unprotected(self) -> Iterator[str]:
+        """Yield the attributes without a limit that are asked, with their largest budgets."""
+        for name, limit in zip(self.domain.names, self.limits.tolist(), strict=True):
+            budgets = [
+                epsilon
+                for form in self.forms
+                for asked, epsilon in zip(form.attributes, form.epsilons.tolist(), strict=True)
+                if asked == name
+            ]
+            if budgets and math.isinf(limit):
+                yield f"{name} at epsilon {max(budgets):.3g}"
 
     def chart(self) -> Any:
         """Return a chart of the errors of the design and of other strategies within the limit."""

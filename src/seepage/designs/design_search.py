@@ -11,6 +11,7 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage._options import takes
+from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
 from seepage.data.records import Records
 from seepage.designs.a_optimal import FormPool, ShareSolution, best_shares, evaluate
@@ -94,10 +95,12 @@ def find_design(data: Any, options: DesignOptions) -> Design:
 
 def designed(data: Any, options: DesignOptions) -> Design:
     """Return the design of `find_design`."""
-    records = as_records(data, **options.records_options(options.seed))
+    data, settled, notes = settle(data, options, asked=True)
+    records = as_records(data, **options.records_options(options.seed) | settled)
     hint = Text("give the table itself, or ", Setting("scope", "population"))
     check_whole_table(records, "exact", "designs for the table", options.scope, hint)
-    return search_design(records, options)
+    found = search_design(records, options)
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def search_design(records: Records, options: DesignOptions) -> Design:
@@ -160,7 +163,9 @@ class DesignRun:
         largest = self.options.largest
         allowed = largest is None or largest >= len(problem.domain)
         self.pool.add([*forms, *(self.full_forms if allowed else [])])
+        max_cells, problem.max_cells = problem.max_cells, math.inf  # a product where none is shaped
         pairs = [self._pair_form(pair) for pair in problem.precisions.joint]
+        problem.max_cells = max_cells
         self.pool.add([form for form in pairs if form is not None])
         if not math.isfinite(self.pool.solution.objective):
             raise InputError(

@@ -287,6 +287,8 @@ def _importance(domain: Domain, importance: Any, collected: Booleans, joint: int
 
 
 def _indices(domain: Domain, names: Any, what: str) -> list[int]:
+    if isinstance(names, str):
+        raise _checks.violation(what, f"a list of groups, as in {what}=[('a', 'b')]", names)
     indices = [domain.index(name) for name in _checks.items(names, f"each of {what}")]
     if len(set(indices)) < max(2, len(indices)):
         raise InputError(

@@ -17,6 +17,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, summed_up
+from seepage.data.check_result import rare_below
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form import Form
@@ -375,10 +376,17 @@ class PopulationCertifier(Certifier):
         )
 
     def _too_few(self) -> Iterator[str]:
-        """Yield a note on the rarest value, which keeps forms of several questions out."""
-        protected = np.isfinite(self.problem.limits)
-        if protected.any():
-            yield (
-                "no form of several questions is both certified for the population and better: "
-                f"{self.population.rarest(protected)}; pool rare values or give more records"
-            )
+        """Yield a note on what keeps forms of several questions out: a rare value, few records."""
+        protected, records = np.isfinite(self.problem.limits), self.records
+        if not protected.any() or len(self.problem.everything) < 2:
+            return
+        note = "no form of several questions is both certified for the population and better"
+        rare = [
+            is_protected and len(counts) > 2 and counts.min() < rare_below(records.records)
+            for is_protected, counts in zip(protected, records.pairs().marginals, strict=True)
+        ]
+        if any(rare) or self.population.strata > 1:
+            rarest = self.population.rarest(np.array(rare) if any(rare) else protected)
+            yield f"{note}: {rarest}; pool rare values or give more records"
+        else:
+            yield f"{note}: {records.records:,} records are too few; give more, or merge answers"

@@ -11,7 +11,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, clustered_order, delta_text
 from seepage._options import takes
-from seepage._results import Result
+from seepage._results import SHOWN_ROWS, Result, html_table
 from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts, smoothed
@@ -206,6 +206,13 @@ class LeakageMatrix(Result):
     def _delta_text(self) -> str:
         """The largest delta of a mechanism in words; "" if all are 0."""
         return delta_text(max(release.delta for release in self.releases))
+
+    def _repr_html_(self) -> str:
+        names = self.domain.names[:SHOWN_ROWS]
+        cells = zip(names, self.values.T.tolist(), strict=False)
+        more = f"; {n:,} more sources" if (n := len(self.domain) - len(names)) else ""
+        heading = f"{self._headline()}, in nats{more}"
+        return html_table({"": self.domain.names, **dict(cells)}, heading)
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"

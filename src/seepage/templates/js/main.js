@@ -136,7 +136,6 @@ class App {
     this.fittedWidth = width;
     this.map.resize(width);
     this.redraw();
-    this.reveal();
   }
 
   print(printing) {
