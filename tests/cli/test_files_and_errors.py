@@ -162,7 +162,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("analyss", "t.csv"), "there is no command 'analyss'; did you mean 'analyse'?"),
         (("datasets", "nosuch"), "No such command 'nosuch'"),
         (("calibrate", "t.csv", "--limit", "3", "--importance", "sleep=2"), "--importance"),
-        (("estimate", "reports.parquet", "--plan", "plan.json", "--method", "em"), "--joint"),
+        (("estimate", "reports.parquet", "--plan", "plan.json", "--family", "linear"), "--regress"),
         (("stream", "--transitions", "steps.csv", "--steps", "2", "--drop", "a"), "no columns"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,

@@ -94,18 +94,53 @@ def test_json_csv_and_files(folder, tmp_path):
     assert min(float(row["frequency"]) for row in rows) >= 0
 
 
-@pytest.mark.parametrize("method", ["inversion", "em"])
-def test_joint_frequencies(folder, method):
-    arguments = ["--plan", "plan.json", "--joint", "sex,job", "--method", method]
+def test_tables(folder):
+    arguments = ["--plan", "plan.json", "--table", "sex,job"]
     done = run("estimate", "reports.parquet", *arguments, "--format", "json", cwd=folder)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["attributes"] == ["sex", "job"]
     plan = Plan.load(folder / "plan.json")
-    expected = plan.estimate_joint(folder / "reports.parquet", "sex", "job", method=method)
-    assert np.allclose(found["frequencies"], expected.frequencies)
+    expected = plan.table(folder / "reports.parquet", "sex", by="job")
+    assert np.allclose(found["cells"]["estimate"], expected.values)
+    assert found["people_by_form"] == {"1": 4000}
     done = run("estimate", "reports.parquet", *arguments, cwd=folder)
-    assert "sex and job: joint frequencies from 4,000 reports" in done.stdout
+    assert "4,000 people: 4,000 of form 1; as precise as" in done.stdout
+    assert "share of sex given job" in done.stdout
+    done = run(
+        "estimate", "reports.parquet", *arguments, "--consistent", "--format", "csv", cwd=folder
+    )
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert abs(sum(float(row["estimate"]) for row in rows) - 1) < 1e-9
+
+
+def test_regressions_weights_and_totals(folder, tmp_path):
+    usual = ["estimate", "reports.parquet", "--plan", "plan.json"]
+    plan, reports = Plan.load(folder / "plan.json"), folder / "reports.parquet"
+    done = run(*usual, "--regress", "sex ~ age", "--format", "json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["coefficients"]
+    assert np.allclose(found["coefficient"], plan.regress(reports, "sex ~ age").values)
+    assert "age[T." in run(*usual, "--regress", "sex ~ age", cwd=folder).stdout
+    region = ["north"] * 1000 + ["south"] * 3000
+    weights = [3.0] * 1000 + [1.0] * 3000
+    beside = tmp_path / "beside.csv"
+    lines = [f"{r},{w},{i % 7}" for i, (r, w) in enumerate(zip(region, weights, strict=True))]
+    beside.write_text("region,w,x\n" + "\n".join(lines))
+    totals = tmp_path / "totals.csv"
+    totals.write_text("attribute,value,total\nregion,north,1\nregion,south,1\n")
+    given = [*usual, "--covariates", beside]
+    weighted = run(*given, "--weights", "w", "--format", "json", cwd=folder)
+    raked = run(*given, "--known-totals", totals, "--format", "json", cwd=folder)
+    expected = plan.estimate(reports, weights=weights).to_dict()
+    assert json.loads(weighted.stdout) == expected
+    for name, part in json.loads(raked.stdout)["attributes"].items():
+        assert np.allclose(part["frequencies"], expected["attributes"][name]["frequencies"])
+    done = run(*given, "--regress", "sex ~ x + region", "--weights", "w", cwd=folder)
+    assert "region[T.south]" in done.stdout, done.stderr
+    assert "sandwich" in done.stdout
+    check_error(
+        run(*usual, "--known-totals", totals, cwd=folder), "--known-totals needs --covariates"
+    )
 
 
 def test_a_seed_repeats_and_says_what_it_is(folder, tmp_path):
@@ -148,17 +183,17 @@ BAD_CALLS = {
         "--other must give one value for each attribute",
     ),
     "records for reports": (["estimate", "survey.csv", "--plan", "plan.json"], "survey.csv"),
-    "one attribute": (
-        ["estimate", "reports.parquet", "--plan", "plan.json", "--joint", "sex"],
-        "--joint must be two attributes as A,B",
-    ),
-    "unknown joint": (
-        ["estimate", "reports.parquet", "--plan", "plan.json", "--joint", "sex,jab"],
+    "unknown in a table": (
+        ["estimate", "reports.parquet", "--plan", "plan.json", "--table", "sex,jab"],
         "did you mean 'job'?",
     ),
-    "consistent joint": (
-        ["estimate", "reports.parquet", "--plan=plan.json", "--joint", "sex,job", "--consistent"],
-        "for --joint use --method em",
+    "consistent regression": (
+        ["estimate", "reports.parquet", "--plan=plan.json", "--regress", "a ~ b", "--consistent"],
+        "--consistent is for frequencies",
+    ),
+    "unknown column": (
+        ["estimate", "reports.parquet", "--plan=plan.json", "--regress", "sex ~ jab"],
+        "there is no column 'jab'; did you mean 'job'?",
     ),
 }  # fmt: skip
 
@@ -207,7 +242,7 @@ def test_one_absurd_report_or_damaged_metadata_end_in_one_line(folder, tmp_path)
         "absurd": "record 1,235: column 'age' is damaged",
         "metadata": "column 'age' of metadata.parquet must hold reports of",
     }.items():
-        for more in ([], ["--joint", "sex,age"], ["--joint", "age,job", "--method", "em"]):
+        for more in ([], ["--table", "sex,age"], ["--regress", "sex ~ age"]):
             call = ["estimate", f"{name}.parquet", "--plan", "plan.json", *more]
             check_error(run(*call, cwd=tmp_path), message)
 

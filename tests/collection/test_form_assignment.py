@@ -132,7 +132,7 @@ def test_files_are_written_in_chunks_and_read_back(tmp_path):
     assert source.people.sum() == 3000
     assert source.people.tolist() == np.bincount(forms_of(pq.read_table(output)))[1:].tolist()
     for index, made in enumerate(PLAN.form_mechanisms):
-        batches = list(source.batches(list(made), index))
+        batches = [batch for _, batch, _ in source.by_form({index: list(made)})]
         assert sum(len(batch[0]) for batch in batches) == source.people[index]
 
 

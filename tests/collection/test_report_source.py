@@ -126,13 +126,13 @@ def test_impossible_reports_are_rejected(reports):
     forged_table = reports.replace_schema_metadata(None).set_column(0, field, forged)
     assert "must set bits below 2" in error_message(forged_table)
     with pytest.raises(InputError, match="must set bits below 2"):
-        PLAN.estimate_joint(forged_table, "sex", "job")
+        PLAN.table(forged_table, "sex", by="job")
 
 
 def test_an_empty_table_of_reports_raises(reports):
     assert "must not be empty" in error_message(reports.slice(0, 0))
     with pytest.raises(InputError, match="must not be empty"):
-        PLAN.estimate_joint(reports.slice(0, 0), "sex", "job")
+        PLAN.table(reports.slice(0, 0), "sex", by="job")
 
 
 def test_other_objects_than_reports_raise(reports, tmp_path):
@@ -161,7 +161,7 @@ def test_batches_are_small_whatever_the_file(tmp_path):
     path = tmp_path / "reports.parquet"
     table = plan.perturb(people(200_000))
     pq.write_table(table, path, row_group_size=200_000)
-    sizes = [len(batch[0]) for batch in open_reports(plan, path).batches(["ill"])]
+    sizes = [len(batch[0]) for _, batch, _ in open_reports(plan, path).by_form({0: ["ill"]})]
     assert sum(sizes) == 200_000
     assert max(sizes) <= 1 << 16
 
@@ -206,9 +206,9 @@ def test_a_report_that_cannot_be_drawn_is_named(tmp_path, name, as_file):
         table = tmp_path / "r.parquet"
     assert message in error_message(table, plan)
     for use in (
-        lambda: plan.estimate_joint(table, "sex", "job"),
+        lambda: plan.table(table, "sex", by="job"),
         lambda: plan.estimate_pairs(table),
-        lambda: plan.estimate_joint(table, "job", "sex", method="em"),
+        lambda: plan.regress(table, "sex ~ job"),
     ):
         with pytest.raises(InputError, match="is damaged"):
             use()

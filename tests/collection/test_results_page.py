@@ -51,7 +51,7 @@ def test_tables_drift_and_leakages_are_shown(tmp_path):
     alike = pa.table({"sex": ["F", "M"] * 50, "job": ["nurse", "smith"] * 50})
     drifted = alike.append_column("ill", pa.array(["yes", "no"] * 50))
     reports = plan.perturb(PEOPLE, seed=1)
-    joint = plan.estimate_joint(reports, "sex", "ill")
+    joint = plan.table(reports, "sex", by="ill")
     _, page = page_of(tmp_path, plan, reports, joint=[("sex", "ill")], data=drifted)
     assert "Above the limit: " in page
     assert f"{100 * joint.frequencies[0, 1]:.1f} <span" in page

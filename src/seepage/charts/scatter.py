@@ -1,4 +1,4 @@
-"""Scatter charts: the two benchmarks (the paper's Fig. 6 and Fig. 7), and y against x."""
+"""Charts of points: the two benchmarks (the paper's Fig. 6 and 7), y against x, estimates."""
 
 import math
 from typing import Any
@@ -7,6 +7,8 @@ import altair as alt
 
 from seepage.charts.chart_style import (
     DIAGONAL,
+    PALETTE,
+    STEP,
     Rows,
     chart_of,
     coloured,
@@ -237,3 +239,37 @@ def _with_margins(ends: list[float], log: bool) -> list[float]:
         return [ends[0] / 1.4, ends[1] * 1.4]
     margin = 0.04 * (ends[1] - ends[0])
     return [ends[0] - margin, ends[1] + margin]
+
+
+@printable_names
+def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
+    """Return estimated numbers as points with 95 % intervals, coloured by the first attribute.
+
+    Parameters
+    ----------
+    rows
+        `label` (the values of the other attributes), `colour` (that of the first), `estimate`,
+        `lower` and `upper`.
+    title
+        What the numbers are.
+    names
+        The attributes.
+    """
+    colours = distinct_in(rows, "colour")
+    base = chart_of(rows).encode(
+        y=alt.Y(
+            "label:N",
+            sort=distinct_in(rows, "label"),
+            title=", ".join(names[1:]) or None,
+            axis=alt.Axis(labelLimit=320),
+        ),
+        yOffset=alt.YOffset("colour:N", sort=colours),
+        color=coloured("colour", colours, names[0]) if len(names) > 1 else alt.value(PALETTE[0]),
+    )
+    intervals = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("lower:Q", title=f"{title}, with 95 % intervals"), x2="upper:Q"
+    )
+    tooltip = ["label:N", "colour:N", *(f"{one}:Q" for one in ("estimate", "lower", "upper"))]
+    points = base.mark_circle(size=60, opacity=1).encode(x="estimate:Q", tooltip=tooltip)
+    height = alt.Step(max(STEP, 11 * len(colours)))
+    return finish((intervals + points).properties(width=460, height=height))

@@ -370,3 +370,23 @@ def _basis(design: Any, strategy: Any) -> str:
         return ""
     statistical = design.scope == "population" and "exact" in strategy.rests_on
     return f"at {design.confidence:g}: " if statistical else "certified: "
+
+
+def table_text(shown: Any, table: Any) -> str:
+    """Return cells and, for several attributes, shares given all but the first."""
+    people = ", ".join(f"{count:,} of form {form}" for form, count in table.people.items())
+    parts = [
+        f"{table.records:,} people: {people}; as precise as "
+        f"{table.equivalent_people:,.0f} unperturbed answers"
+    ]
+    for cells in (shown, *([table.shares()] if len(table.attributes) > 1 else [])):
+        columns = cells.to_arrow().to_pydict()
+        labels = [attribute.name for attribute in cells.attributes]
+        numbers = ("estimate", "standard_error", "lower", "upper")
+        rows = [
+            [*(columns[name][row] for name in labels), *(f"{columns[n][row]:.5f}" for n in numbers)]
+            for row in range(len(cells.values))
+        ]
+        heads = [*labels, "estimate", "standard error", "95 % from", "to"]
+        parts += ["", cells.what, text_columns([heads, *rows])]
+    return "\n".join(parts)

@@ -252,12 +252,17 @@ def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | Non
 @click.option(
     "--consistent", is_flag=True, help="Project each attribute's frequencies to a distribution."
 )
-@click.option("--joint", metavar="A,B", help="The joint frequencies of two attributes instead.")
+@click.option("--table", metavar="A,B", help="The table of attributes that a form asks together.")
+@click.option("--regress", metavar="FORMULA", help='A regression, such as "ill ~ age + sex".')
 @click.option(
-    "--method",
-    type=click.Choice(["inversion", "em"]),
-    default="inversion",
-    help="How --joint is estimated: inversion (unbiased) or maximum likelihood (em).",
+    "--family", type=click.Choice(["logit", "linear"]), default="logit", help="Of --regress."
+)
+@click.option("--covariates", metavar="FILE", help="Unperturbed columns, one row per report.")
+@click.option("--weights", metavar="COLUMN", help="Survey weights, beside reports or covariates.")
+@click.option(
+    "--known-totals",
+    type=click.Path(dir_okay=False),
+    help="Known totals of covariates to weight to: a CSV file of attribute, value, total.",
 )
 @click.option("--report", type=OutputFile(), help="Write the page of results, one HTML file.")
 @click.option(
@@ -266,54 +271,86 @@ def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | Non
     help="A newer table of records, on which --report checks the limits of the plan.",
 )
 @output_options
-def estimate(reports: str, plan_path: str, joint: str | None, method: str, **options: Any) -> None:
+def estimate(reports: str, plan_path: str, table: str | None, **options: Any) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
 
     REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are malformed
     or belong to another plan are skipped, and their numbers printed.
 
-    Estimates are unbiased, so they may be negative and need not sum to 1; --consistent and
-    --method em give distributions.  Standard errors are those of the unbiased estimates, for the
-    population that the people were drawn from; CSV and JSON also have the conditional errors, for
-    the people who reported.
+    Estimates are unbiased, so they may be negative and need not sum to 1; --consistent gives
+    distributions.  Standard errors are those of the unbiased estimates, for the population that
+    the people were drawn from; CSV and JSON also have the conditional errors, for the people who
+    reported.  --table gives shares of the first attribute given the others, with intervals.
 
     \b
     Examples:
       seepage estimate reports.parquet --plan plan.json
       seepage estimate reports.parquet --plan plan.json --consistent --format csv -o result.csv
-      seepage estimate reports.parquet --plan plan.json --joint sex,income --method em
+      seepage estimate reports.parquet --plan plan.json --table ill,income
+      seepage estimate reports.parquet --plan plan.json --regress "ill ~ age + sex"
       seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
       seepage estimate reports.jsonl.gz --plan plan.json
     """
-    from seepage.collection.results_page import write_results
+    from seepage.cli.analysis_text import table_text
     from seepage.plan import Plan
 
-    plan, page, consistent = Plan.load(plan_path), options["report"], options["consistent"]
+    plan, formula, consistent = Plan.load(plan_path), options["regress"], options["consistent"]
     source = readable_reports(reports, plan)
-    names = None if joint is None else _parse_two_names(joint, plan.collected.names)
-    if page is None:
+    names = None if table is None else _parse_names(table, plan.collected.names)
+    if options["report"] is None:
         reject_options(["check"], "its result is on the page of --report")
-    if names is None:
-        reject_options(["method"], "it says how --joint is estimated")
-    elif consistent:
-        raise InputError("--consistent is for single attributes; for --joint use --method em")
-    estimates: Any = None
-    if page is not None:
-        estimates = write_results(
-            plan,
-            source,
-            page,
-            name=Path(reports).name,
-            joint=[names] if names else None,
-            data=options["check"],
-            consistent=consistent,
+    if formula is None:
+        reject_options(["family"], "it is of --regress")
+    if consistent and formula is not None:
+        raise InputError("--consistent is for frequencies, got --regress")
+    weights = _survey_weights(**options)
+    if options["report"] is not None:
+        _write_page(plan, source, Path(reports).name, names, **options)
+    if formula is not None:
+        covariates, family = options["covariates"], options["family"]
+        fitted = plan.regress(
+            source, formula, family=family, covariates=covariates, weights=weights
         )
-        click.echo(f"wrote {page}: open it in a browser", err=True)
-    if names is not None:
-        estimates = plan.estimate_joint(source, *names, method=method)
-    elif estimates is None:
-        estimates = plan.estimate(source, consistent=consistent)
-    write_result(estimates, _frequencies_text)
+        write_result(fitted, lambda found: found.summary())
+    elif names is not None:
+        found = plan.table(source, names[0], by=names[1:], weights=weights)
+        write_result(found.consistent() if consistent else found, table_text, found)
+    else:
+        write_result(plan.estimate(source, consistent=consistent, weights=weights), _text)
+
+
+def _survey_weights(
+    weights: str | None, covariates: str | None, known_totals: str | None, **_: Any
+) -> Any:
+    """Return weights: a column beside the reports by its name, or numbers from the covariates."""
+    from seepage.collection.formula import clear_columns, column_names
+    from seepage.collection.report_vectors import rake_weights
+
+    if known_totals is not None:
+        if covariates is None:
+            raise InputError("--known-totals needs --covariates, the file of the attributes")
+        columns = clear_columns(known_totals, ["attribute", "value", "total"])
+        known: dict[str, dict[str, float]] = {}
+        for name, value, total in zip(*columns.values(), strict=True):
+            known.setdefault(str(name), {})[str(value)] = float(total)
+        return rake_weights(covariates, known, weights=weights)
+    if covariates is not None and weights in column_names(covariates):
+        return clear_columns(covariates, [weights])[weights]
+    return weights
+
+
+def _write_page(
+    plan: "Plan", source: Any, name: str, names: list[str] | None, **options: Any
+) -> None:
+    """Write the page of results, with the table of two attributes."""
+    from seepage.collection.results_page import write_results
+
+    page, consistent = options["report"], options["consistent"]
+    joint = [(names[0], names[1])] if names and len(names) == 2 else None
+    write_results(
+        plan, source, page, name=name, joint=joint, data=options["check"], consistent=consistent
+    )
+    click.echo(f"wrote {page}: open it in a browser", err=True)
 
 
 def readable_reports(reports: str, plan: "Plan") -> Any:
@@ -323,32 +360,29 @@ def readable_reports(reports: str, plan: "Plan") -> Any:
     return open_reports(plan, reports, lambda note: click.echo(f"seepage: {note}", err=True))
 
 
-def _parse_two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:
-    """Return the two names of A,B; a known name may contain commas."""
-    parts = text.split(",")
-    splits = [(",".join(parts[:i]), ",".join(parts[i:])) for i in range(1, len(parts))]
-    matching = [split for split in splits if set(split) <= set(known)]
-    if not splits:
-        raise InputError(f"--joint must be two attributes as A,B, got {text!r}")
-    return matching[0] if matching else splits[0]
+def _parse_names(text: str, known: tuple[str, ...]) -> list[str]:
+    """Return the names of A,B,...; a known name may contain commas."""
+    parts, names = text.split(","), list[str]()
+    while parts:
+        sizes = range(len(parts), 0, -1)
+        size = next((n for n in sizes if ",".join(parts[:n]) in known), 1)
+        names.append(",".join(parts[:size]))
+        parts = parts[size:]
+    return names
 
 
-def _frequencies_text(estimates: Any) -> str:
-    if hasattr(estimates, "method"):
-        labels: tuple[str, ...] = ("first_value", "second_value")
-        titles = (estimates.first.name, estimates.second.name)
-        how = "unbiased" if estimates.method == "inversion" else "maximum likelihood"
-        about = f"{' and '.join(titles)}: joint frequencies from {estimates.records:,} reports"
-    else:
-        labels = titles = ("attribute", "value")
-        how = "nearest distributions" if estimates.consistent else "unbiased"
-        about = f"{estimates.records:,} reports of {len(estimates.domain)} attributes"
-    cells = estimates.to_arrow().select([*labels, "frequency", "standard_error"]).to_pydict()
-    rows = [[*names, f"{f:.5f}", f"{e:.5f}"] for *names, f, e in zip(*cells.values(), strict=True)]
+def _text(estimates: Any) -> str:
+    how = "nearest distributions" if estimates.consistent else "unbiased"
+    cells = estimates.to_arrow().select(["attribute", "value", "frequency", "standard_error"])
+    rows = [
+        [*names, f"{f:.5f}", f"{e:.5f}"]
+        for *names, f, e in zip(*cells.to_pydict().values(), strict=True)
+    ]
     notes = [
         f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
-        for name in getattr(estimates, "unestimated", ())
+        for name in estimates.unestimated
     ]
-    notes += [f"mean of {name}: {mean}" for name, mean in getattr(estimates, "means", {}).items()]
-    table = text_columns([[*titles, "frequency", "standard error"], *rows])
-    return "\n".join([f"{about}, {how}", table, *notes])
+    notes += [f"mean of {name}: {mean}" for name, mean in estimates.means.items()]
+    about = f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
+    table = text_columns([["attribute", "value", "frequency", "standard error"], *rows])
+    return "\n".join([about, table, *notes])

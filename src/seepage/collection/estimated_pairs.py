@@ -1,6 +1,6 @@
 """Estimated joint tables of every two attributes, with consistent marginals.
 
-Each joint estimate is projected onto the nearest distribution (EM gives one already) and raked to
+Each joint estimate is projected onto the nearest distribution and raked to
 the consistent frequencies of its two attributes (iterative proportional fitting), so that all
 tables share their marginals.  A row or column that is empty although its marginal is not is
 filled as if the two attributes were independent.
@@ -18,18 +18,11 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
+from seepage.collection.cross_table import check_asked_together
 from seepage.collection.frequencies import combine, form_estimates
-from seepage.collection.joint import (
-    METHODS,
-    invert_joint,
-    maximum_likelihood,
-    never_asked_together,
-    pair_columns,
-)
-from seepage.collection.report_source import open_reports
+from seepage.collection.report_intervals import PairTerms
 from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain
@@ -57,8 +50,6 @@ class EstimatedPairs(Result):
     tables
         The estimated number of records with each two values, by the indices a < b of the two
         attributes; rows and columns sum to the marginals.  Only pairs that some form asks for.
-    method
-        `"inversion"` or `"em"`.
     sums
         The sums over reports, for unbiased estimates and intervals.
     unestimated
@@ -68,7 +59,6 @@ class EstimatedPairs(Result):
     domain: Domain
     marginals: tuple[Floats, ...]
     tables: Mapping[tuple[int, int], Floats]
-    method: str
     sums: PooledSums
     unestimated: tuple[str, ...] = ()
 
@@ -83,7 +73,7 @@ class EstimatedPairs(Result):
         if a == b:
             return np.diag(self.marginals[a])
         if (min(a, b), max(a, b)) not in self.tables:
-            raise never_asked_together(self.domain[a].name, self.domain[b].name)
+            check_asked_together(self.sums.plan, [self.domain[a].name, self.domain[b].name])
         return self.tables[a, b] if a < b else self.tables[b, a].T
 
     def channel(self, target: str | SupportsIndex, source: str | SupportsIndex) -> Channel:
@@ -119,44 +109,35 @@ class EstimatedPairs(Result):
 
     def _headline(self) -> str:
         size = len(self.domain)
-        return f"EstimatedPairs({self.records:,} reports, {size} attributes, {self.method})"
+        return f"EstimatedPairs({self.records:,} reports, {size} attributes)"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        parts = [
-            pair_columns(self.domain[a], self.domain[b], table / self.records)
-            for (a, b), table in self.tables.items()
-        ]
-        names = ("first", "second", "first_value", "second_value", "frequency")
-        return {name: [value for part in parts for value in part[name]] for name in names}
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("first", "second", "first_value", "second_value", "frequency")
+        }
+        for (a, b), table in self.tables.items():
+            first, second = self.domain[a], self.domain[b]
+            columns["first"] += [first.name] * table.size
+            columns["second"] += [second.name] * table.size
+            columns["first_value"] += [value for value in first.values for _ in second.values]
+            columns["second_value"] += list(second.values) * first.size
+            columns["frequency"] += (table / self.records).ravel().tolist()
+        return columns
 
 
-def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> EstimatedPairs:
-    """Return the joint tables of every two attributes; see `Plan.estimate_pairs`.
-
-    Parameters
-    ----------
-    plan, reports
-        The plan and its reports.
-    method
-        `"inversion"`: one pass over the reports of each form; `"em"`: a few passes for each pair,
-        more precise where cells are rare, and much slower for long reports.  Pairs that only a
-        matrix form asks for are inverted.
-    """
-    _checks.choice(method, "method", METHODS)
-    source = open_reports(plan, reports)
-    pooled = pool_reports(plan, source)
+def estimate_pairs(plan: Plan, reports: Any) -> EstimatedPairs:
+    """Return the joint tables of every two attributes; see `Plan.estimate_pairs`."""
+    pooled = pool_reports(plan, reports)
     domain = plan.domain.select(name for name in plan.domain.names if form_estimates(pooled, name))
     marginals = tuple(_marginal_counts(pooled, name) for name in domain.names)
     tables = {}
     for a, b in combinations(range(len(domain)), 2):
-        joint = invert_joint(pooled, domain[a], domain[b])
-        if joint is None:
-            continue
-        if method == "em":
-            joint = maximum_likelihood(plan, source, pooled, joint)
-        tables[a, b] = _consistent_table(joint.frequencies, marginals[a], marginals[b])
+        terms = PairTerms.of(pooled, domain[a].name, domain[b].name)
+        if terms is not None:
+            frequencies = terms.joint.sum(axis=0) / terms.sizes.sum()
+            tables[a, b] = _consistent_table(frequencies, marginals[a], marginals[b])
     unestimated = tuple(name for name in plan.collected.names if name not in domain)
-    return EstimatedPairs(domain, marginals, tables, method, pooled, unestimated)
+    return EstimatedPairs(domain, marginals, tables, pooled, unestimated)
 
 
 def _marginal_counts(pooled: PooledSums, name: str) -> Floats:

@@ -34,7 +34,8 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, nearest_distribution
-from seepage._results import Estimated, Result
+from seepage._results import Estimated, Result, json_ready
+from seepage.collection.report_source import open_reports
 from seepage.collection.report_sums import (
     FormSums,
     MatrixSums,
@@ -88,7 +89,8 @@ class FrequencyEstimate(Estimate):
     standard_errors
         Standard errors of the unbiased estimate of the frequencies in the population.
     conditional_errors
-        Those of its frequencies among the people who reported, without the error of sampling them.
+        Those of its frequencies among the people who reported, without the error of sampling them;
+        NaN with weights.
     """
 
     conditional_errors: Floats
@@ -145,53 +147,43 @@ def combine(
 # From sums to estimates --------------------------------------------------------------------------
 
 
-def form_estimates(pooled: PooledSums, *names: str) -> dict[int, FormEstimate]:
-    """Return the estimate of each form that has one, of one attribute or of two jointly."""
+def form_estimates(pooled: PooledSums, name: str) -> dict[int, FormEstimate]:
+    """Return the estimate of each form that has one, of one attribute."""
     return {
         index: estimate
         for index, sums in pooled.forms.items()
-        if (estimate := _form_estimate(pooled.plan, sums, names)) is not None
+        if (estimate := _form_estimate(pooled.plan, sums, name)) is not None
     }
 
 
-def _form_estimate(plan: Plan, sums: FormSums, names: Sequence[str]) -> FormEstimate | None:
+def _form_estimate(plan: Plan, sums: FormSums, name: str) -> FormEstimate | None:
     """Return a form's estimate; None if it has no reports, or they do not determine it."""
-    if not sums.records or not set(names) <= set(sums.attributes):
+    if not sums.records or name not in sums.attributes:
         return None
     if isinstance(sums, MatrixSums):
-        return _matrix_estimate(sums, names)
-    mechanisms = [sums.mechanisms[name] for name in names]
-    nominal = [nominal_frequencies(plan, name) for name in names]
-    marginals = [
-        mechanism.frequencies(sums.tallies[name], sums.records)
-        for name, mechanism in zip(names, mechanisms, strict=True)
-    ]
-    if len(names) == 1:
-        noise = mechanisms[0].variance(sums.records, np.clip(marginals[0], 0.0, 1.0))
-        unit_variance = report_variance(mechanisms[0], nominal[0], wanted_rows(plan, names[0]))
-        return FormEstimate(marginals[0], noise, sums.records, unit_variance)
-    joint = sums.one_hot_sums(*names).sum(axis=0) / sums.records
-    noise = _joint_variances(mechanisms, joint, marginals) / sums.records
-    product = np.outer(*nominal)
-    unit_noise = _joint_variances(mechanisms, product, nominal).sum()
-    unit_variance = float(unit_noise + 1.0 - (product**2).sum())
-    return FormEstimate(joint.ravel(), noise.ravel(), sums.records, unit_variance)
+        return _matrix_estimate(sums, name)
+    mechanism = sums.mechanisms[name]
+    frequencies = mechanism.frequencies(sums.tallies[name], sums.records)
+    noise = mechanism.variance(sums.records, np.clip(frequencies, 0.0, 1.0))
+    nominal, rows = nominal_frequencies(plan, name), wanted_rows(plan, name)
+    variance = report_variance(mechanism, nominal, rows)
+    return FormEstimate(frequencies, noise, sums.records, variance)
 
 
-def _matrix_estimate(sums: MatrixSums, names: Sequence[str]) -> FormEstimate | None:
-    """Return the estimate of a matrix form, in row-major order; None if it is not determined.
+def _matrix_estimate(sums: MatrixSums, name: str) -> FormEstimate | None:
+    """Return the estimate of a matrix form; None if it is not determined.
 
     The variance of an estimated frequency f given the people is (m - f) / n, with m the mean of
     A[y]^2, which is its own unbiased estimate.
     """
-    coefficients = sums.coefficients(*names)
+    coefficients = sums.coefficients(name)
     if coefficients is None:
         return None
     counts = sums.counts.sum(axis=0)
     frequencies = counts @ coefficients / sums.records
     second = counts @ coefficients**2 / sums.records
     noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0) / sums.records
-    return FormEstimate(frequencies, noise, sums.records, sums.unit_variance(*names))
+    return FormEstimate(frequencies, noise, sums.records, sums.unit_variance(name))
 
 
 def report_variance(mechanism: Mechanism, nominal: Floats, rows: Floats | None = None) -> float:
@@ -204,36 +196,6 @@ def report_variance(mechanism: Mechanism, nominal: Floats, rows: Floats | None =
         second = ((rows @ np.linalg.inv(channel).T) ** 2).sum(axis=0)
         return float(nominal @ channel @ second - ((rows @ nominal) ** 2).sum())
     return max(0.0, float(mechanism.variance(1, nominal).sum() + 1.0 - nominal @ nominal))
-
-
-def _joint_variances(
-    mechanisms: Sequence[Mechanism], joint: Floats, marginals: Sequence[Floats]
-) -> Floats:
-    """Return the variance of X^_u Y^_v of one report, for given joint and marginal frequencies.
-
-    Given the people, the variance of a cell is M[u, v] - F[u, v], with M the mean of the second
-    moment s(u) t(v): s is 1 + Var(X^_u given u) for people with the value u and Var(X^_u given
-    another) for others, from the mechanism's own closed form; t likewise.
-    """
-    rows, columns = (np.clip(marginal, 0.0, 1.0) for marginal in marginals)
-    cells = np.clip(joint, 0.0, 1.0)
-    row = np.maximum(rows[:, None], cells)
-    column = np.maximum(columns[None, :], cells)
-    neither = np.clip(1.0 - row - column + cells, 0.0, 1.0)
-    (s_own, s_other), (t_own, t_other) = (_second_moments(mechanism) for mechanism in mechanisms)
-    second_moment = (
-        cells * s_own * t_own
-        + (row - cells) * s_own * t_other
-        + (column - cells) * s_other * t_own
-        + neither * s_other * t_other
-    )
-    return np.asarray(np.maximum(second_moment - cells, 0.0))
-
-
-def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
-    """Return E[X^_u^2] for people with the value u, and for people with another value."""
-    own, other = (float(np.mean(mechanism.variance(1, share))) for share in (1.0, 0.0))
-    return 1.0 + own, other
 
 
 # All attributes ----------------------------------------------------------------------------------
@@ -305,7 +267,7 @@ class Frequencies(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimates as JSON-compatible data."""
-        return {
+        content = {
             "records": self.records,
             "consistent": self.consistent,
             "standard_errors_are": STANDARD_ERRORS,
@@ -322,9 +284,12 @@ class Frequencies(Result):
             "unestimated": list(self.unestimated),
             "means": {name: mean._asdict() for name, mean in self.means.items()},
         }
+        return dict(json_ready(content))
 
 
-def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) -> Frequencies:
+def estimate_frequencies(
+    plan: Plan, reports: Any, *, consistent: bool = False, weights: Any = None
+) -> Frequencies:
     """Return the estimated frequencies of every collected attribute; see `Plan.estimate`.
 
     Notes
@@ -333,13 +298,16 @@ def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) 
     they are combined by inverse variance at the plan's nominal frequencies.
     """
     _checks.flag(consistent, "consistent")
+    names = plan.collected.names
+    if weights is not None:
+        return _weighted_frequencies(plan, reports, consistent, weights)
     pooled = tally_reports(plan, reports)
     estimates = {
         name: combine(forms.values(), pooled.records, consistent=consistent)
-        for name in plan.collected.names
+        for name in names
         if (forms := form_estimates(pooled, name))
     }
-    unestimated = tuple(name for name in plan.collected.names if name not in estimates)
+    unestimated = tuple(name for name in names if name not in estimates)
     return Frequencies(plan.collected, estimates, pooled.records, unestimated, _means(pooled))
 
 
@@ -368,3 +336,21 @@ def _report_means(sums: FormSums, name: str, scores: Floats) -> tuple[Floats, Fl
         return coefficients @ scores, sums.counts.sum(axis=0)
     scale, shift = sums.mechanisms[name].one_hot_map  # GRR, see `Precisions.best_mechanism`
     return (scores - shift * scores.sum()) / scale, sums.tallies[name]
+
+
+def _weighted_frequencies(plan: Plan, reports: Any, consistent: bool, weights: Any) -> Frequencies:
+    """Return weighted means (Hajek) with linearised errors; conditional errors are NaN."""
+    from seepage.collection.report_vectors import sum_cells
+
+    source, names = open_reports(plan, reports), plan.collected.names
+    estimates = {}
+    for name, sums in zip(
+        names, sum_cells(plan, source, [[name] for name in names], weights, False), strict=True
+    ):
+        if any(sums.people.values()):
+            mean = nearest_distribution(sums.mean) if consistent else sums.mean
+            errors, asked = np.sqrt(sums.covariance), sum(sums.people.values())
+            unknown = np.full_like(errors, np.nan)
+            estimates[name] = FrequencyEstimate(mean, errors, asked, consistent, unknown)
+    unestimated = tuple(name for name in names if name not in estimates)
+    return Frequencies(plan.collected, estimates, source.records, unestimated)

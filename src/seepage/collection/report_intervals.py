@@ -29,8 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.collection.frequencies import form_estimates
-from seepage.collection.report_sums import PooledSums
+from seepage.collection.report_sums import MatrixSums, PooledSums, product_variance
 from seepage.leakage.likely_sets import LikelySets
 
 NEGLIGIBLE = 2.0**-10
@@ -67,14 +66,25 @@ class PairTerms:
     sizes: Floats
 
     @classmethod
-    def of(cls, pooled: PooledSums, target: str, source: str) -> "PairTerms":
-        """Return the groups of all forms that ask for both, each weighted by 1/v(f)."""
-        both = form_estimates(pooled, target, source)
-        minimum = min(estimate.unit_variance for estimate in both.values())
-        weighted = []
-        for index, estimate in both.items():
-            sums = pooled.forms[index]
-            weight = minimum / estimate.unit_variance if estimate.unit_variance else 1.0
+    def of(cls, pooled: PooledSums, target: str, source: str) -> "PairTerms | None":
+        """Return the groups of all forms that ask for both, each weighted by 1/v(f); None if none.
+
+        The sum of `joint` over the sum of `sizes` is the estimated table [`report_vectors`].
+        """
+        both, variances = (target, source), []
+        for sums in pooled.forms.values():
+            if sums.records and set(both) <= set(sums.attributes):
+                if isinstance(sums, MatrixSums):
+                    variance = sums.unit_variance(*both)
+                else:
+                    variance = product_variance(pooled.plan, sums.mechanisms, both)
+                if np.isfinite(variance):
+                    variances.append((sums, variance))
+        if not variances:
+            return None
+        minimum, weighted = min(variance for _, variance in variances), []
+        for sums, variance in variances:
+            weight = minimum / variance if variance else 1.0
             terms = sums.one_hot_sums(target, source), sums.one_hot_sums(target), sums.sizes
             weighted.append([weight * term for term in terms])
         return cls(*(np.concatenate(terms) for terms in zip(*weighted, strict=True)))
@@ -121,6 +131,7 @@ def leakage_interval(
     O(g m^2 t) with g groups, m target and t source values.
     """
     terms = PairTerms.of(sums, target, source)
+    assert terms is not None
     groups, targets, sources = terms.joint.shape
     contains_all = sets.kind == "subsets" and sets.size >= sources  # then nothing leaks
     if targets < 2 or sources < 2 or sets.contrast == 0 or contains_all:

@@ -121,7 +121,6 @@ class ReportAnalysis(Result):
             "mechanism": [release.name for release in self.releases],
             "view": self.view,
             "direction": "rows targets, columns sources",
-            "method": self.pairs.method,
             "confidence": self.confidence,
             "cpl": self.estimates,
             "lower": self.lower,
@@ -138,7 +137,6 @@ def analyse_reports(
     *,
     view: View = "report",
     confidence: float = 0.95,
-    method: str = "inversion",
     progress: Progress | None = None,
 ) -> ReportAnalysis:
     """Return the leakage of every collected attribute about every other, from reports alone.
@@ -155,9 +153,6 @@ def analyse_reports(
         What the adversary keeps: the whole `"report"`, or a value `"inferred"` from it.
     confidence
         The coverage probability of each interval.
-    method
-        How the joint tables behind `plug_in` are estimated: `"inversion"` or `"em"`.  Estimates
-        and intervals do not depend on it.
     progress
         Called with the number of ordered pairs done and their total.
 
@@ -184,7 +179,7 @@ def analyse_reports(
     _checks.choice(view, "view", VIEWS)
     _checks.progress(progress)
     level = _checks.inner_probability(confidence, "confidence")
-    pairs = estimate_pairs(plan, reports, method=method)
+    pairs = estimate_pairs(plan, reports)
     names = pairs.domain.names
     releases = tuple(_release(plan, name) for name in names)
     parts = np.full((4, len(names), len(names)), np.nan)

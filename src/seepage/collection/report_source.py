@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from seepage._checks import near_miss
 from seepage._numerics import Booleans, Integers
 from seepage.data.table.sources import PARQUET, find_files, first_bytes, suffix_of
 from seepage.errors import InputError
@@ -129,13 +130,10 @@ class ReportSource:
                     check_schema(plan, parquet.schema_arrow, str(part))
                     self.records += _row_count(parquet.metadata, part)
 
-    def batches(self, names: Sequence[str], form: int = 0) -> Iterator[list[Reports]]:
-        """Yield batches of the named reports of the people with one form."""
-        for _, reports in self.by_form({form: names}):
-            yield reports
-
-    def by_form(self, names: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, list[Reports]]]:
-        """Yield (index of a form, batches of its named reports) for several forms, in one pass.
+    def by_form(
+        self, names: Mapping[int, Sequence[str]]
+    ) -> Iterator[tuple[int, list[Reports], Integers]]:
+        """Yield (index of a form, batches of its named reports, their rows), in one pass.
 
         Parameters
         ----------
@@ -145,6 +143,7 @@ class ReportSource:
         columns = {
             form: [report_column(self._plan, form, name) for name in names[form]] for form in names
         }
+        before = 0
         for batch, forms, damaged in self._batches(
             [name for part in columns.values() for name in part]
         ):
@@ -155,7 +154,8 @@ class ReportSource:
                     for column, name in zip(of_form, names[form], strict=True)
                 ]
                 if reports and len(reports[0]):
-                    yield form, reports
+                    yield form, reports, before + np.flatnonzero(having)
+            before += batch.num_rows
 
     @cached_property
     def people(self) -> Integers:
@@ -166,6 +166,15 @@ class ReportSource:
         for _, forms, _ in self._batches([]):
             counts += np.bincount(forms, minlength=len(counts))
         return counts
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column that is beside the reports, such as weights."""
+        for part in self._parts:
+            known = part.schema.names if isinstance(part, pa.Table) else _column_names(part)
+            if name not in known:
+                raise InputError(f"the reports have no column {name!r}{near_miss(name, known)}")
+        batches = [batch for part in self._parts for batch in _part_batches(part, [name])]
+        return pa.Table.from_batches(batches).column(0)
 
     def _batches(
         self, columns: Sequence[str]
@@ -215,6 +224,12 @@ def _read(
         row = np.arange(len(having)) == np.flatnonzero(having)[damage.row]
         raise damaged(row, column, damage.rule) from None
     return reports
+
+
+def _column_names(file: Path) -> list[str]:
+    """Return the names of the columns of a Parquet file."""
+    with open_parquet(file) as parquet:
+        return list(parquet.schema_arrow.names)
 
 
 def _part_batches(part: pa.Table | Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -58,6 +58,24 @@ def wanted_rows(plan: Plan, *names: str) -> Floats | None:
     return wanted_of(plan).rows.get(plan.domain.index(names[0])) if len(names) == 1 else None
 
 
+def product_variance(
+    plan: Plan, mechanisms: Mapping[str, Mechanism], names: Sequence[str]
+) -> float:
+    """Return v(f) of a product form: the variance of one report's vector over the cells, summed.
+
+    At nominal frequencies prod_j (1 + sum_u Var X^_u) - prod_j |f_j|^2; infinite if one of the
+    attributes has no mechanism.
+    """
+    second = squares = 1.0
+    for name in names:
+        if name not in mechanisms:
+            return np.inf
+        nominal = nominal_frequencies(plan, name)
+        second *= 1.0 + float(mechanisms[name].variance(1, nominal).sum())
+        squares *= float(nominal @ nominal)
+    return max(0.0, second - squares)
+
+
 class ProductSums:
     """Sums over the reports of a product form: of contributions c, and of c c' by group.
 
@@ -187,6 +205,18 @@ class MatrixSums:
         second = float((self._cells @ self._channel) @ (coefficients**2).sum(axis=1))
         return second - float(nominal @ nominal)
 
+    def entry_noise(self, name: str, *, code: int) -> tuple[float, float]:
+        """Return the variance of the estimate of one value, for people without it and with it."""
+        coefficients, marginal = self.coefficients(name), self.marginal_matrix(name)
+        assert coefficients is not None
+        entries, has = coefficients[:, code], marginal[code] > 0
+        moments = []
+        for group, truth in ((~has, 0.0), (has, 1.0)):
+            cells = np.where(group, np.maximum(self._cells, 1e-300), 0.0)
+            reports = cells @ self._channel / max(cells.sum(), 1e-300)
+            moments.append(float(reports @ entries**2) - truth)
+        return moments[0], moments[1]
+
     def add(self, reports: Sequence[Any]) -> None:
         """Add the reports of some people, one column."""
         groups, outputs = self.counts.shape
@@ -257,22 +287,8 @@ def tally_reports(plan: Plan, reports: Any) -> PooledSums:
     return _filled(plan, source, forms)
 
 
-def pool_reports(
-    plan: Plan,
-    reports: Any,
-    indices: Iterable[int] | None = None,
-    names: Sequence[str] | None = None,
-) -> PooledSums:
-    """Return the sums over the reports of some forms, for pairs of attributes, in one pass.
-
-    Parameters
-    ----------
-    plan, reports
-        The plan and its reports.
-    indices
-        The indices of the forms; by default all.
-    names
-        The attributes; by default all, and forms without informative reports are left out.
+def pool_reports(plan: Plan, reports: Any) -> PooledSums:
+    """Return the sums over the reports of all forms, for pairs of attributes, in one pass.
 
     Notes
     -----
@@ -281,31 +297,23 @@ def pool_reports(
     reports.
     """
     source = open_reports(plan, reports)
-    chosen = range(len(plan.forms)) if indices is None else indices
-    answered = [index for index in chosen if source.people[index]]
-    if not answered:
+    if not source.records:
         raise InputError("reports must not be empty, got none", parameter="reports")
     forms = dict[int, FormSums]()
-    for index in answered:
+    for index in np.flatnonzero(source.people).tolist():
         channel, people = plan.forms[index].channel, int(source.people[index])
-        mechanisms = informative_mechanisms(plan, index)
         if isinstance(channel, MatrixChannel):
             forms[index] = MatrixSums(plan, channel, min(MAX_GROUPS, people))
-        elif mechanisms and all(name in mechanisms for name in names or ()):
-            wanted = list(mechanisms) if names is None else names
-            forms[index] = ProductSums({name: mechanisms[name] for name in wanted}, people)
+        elif mechanisms := informative_mechanisms(plan, index):
+            forms[index] = ProductSums(mechanisms, people)
     if not forms:
-        silent = [
-            name for name in names or () if not plan.form_mechanisms[answered[0]][name].informative
-        ]
-        of_name = f" of {silent[0]!r}" if silent else ""
-        raise InputError(f"reports{of_name} at epsilon 0 carry no information")
+        raise InputError("reports at epsilon 0 carry no information")
     return _filled(plan, source, forms)
 
 
 def _filled(plan: Plan, source: ReportSource, forms: Mapping[int, FormSums]) -> PooledSums:
     """Return the sums with all reports added."""
-    for index, batch in source.by_form({index: forms[index].columns for index in forms}):
+    for index, batch, _ in source.by_form({index: forms[index].columns for index in forms}):
         forms[index].add(batch)
     return PooledSums(plan, forms, source.records)
 

@@ -122,12 +122,10 @@ def _placed(rows: list[tuple[str, Estimated]]) -> list[dict[str, Any]]:
 
 def _table(plan: Plan, source: Any, first: str, second: str) -> dict[str, Any]:
     """Return the joint frequencies of two attributes as rows of estimates."""
-    joint = plan.estimate_joint(source, first, second)
-    shares = [
-        [Estimated.normal(f, e) for f, e in zip(*row, strict=True)]
-        for row in zip(joint.frequencies, joint.standard_errors, strict=True)
-    ]
-    return {"joint": joint, "rows": list(zip(joint.first.values, shares, strict=True))}
+    table = plan.table(source, first, by=second)
+    rows, columns = (attribute.values for attribute in table.attributes)
+    shares = [(row, [table[row, column] for column in columns]) for row in rows]
+    return {"table": table, "rows": shares}
 
 
 def _leaks(plan: Plan, source: Any) -> list[dict[str, Any]]:

@@ -34,9 +34,10 @@ from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from seepage.collection.cross_table import Table
     from seepage.collection.estimated_pairs import EstimatedPairs
     from seepage.collection.frequencies import Frequencies
-    from seepage.collection.joint import Joint
+    from seepage.collection.quasi_likelihood import Regression
     from seepage.collection.report_leakage import ReportAnalysis
     from seepage.plan.plan_check import PlanCheck
 
@@ -307,7 +308,9 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
         return perturb_table(self, data, options)
 
-    def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
+    def estimate(
+        self, reports: Any, *, consistent: bool = False, weights: Any = None
+    ) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.
 
         Unbiased; forms are combined by inverse variance at nominal frequencies.  Standard errors
@@ -320,42 +323,46 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
             The table that `perturb` returned, or the path of a file of `perturb_file`.
         consistent
             Project the frequencies of each attribute to the nearest distribution.
+        weights
+            Survey weights: a column beside the reports, or one number per report.  They must be
+            public and not depend on the answers; see `seepage.rake_weights` for known totals.
         """
         from seepage.collection.frequencies import estimate_frequencies
 
-        return estimate_frequencies(self, reports, consistent=consistent)
+        return estimate_frequencies(self, reports, consistent=consistent, weights=weights)
 
-    def estimate_joint(
-        self, reports: Any, first: str, second: str, *, method: str = "inversion"
-    ) -> "Joint":
-        """Return the estimated joint frequencies of two attributes that a form asks for together.
+    def table(
+        self,
+        reports: Any,
+        names: str | Sequence[str],
+        *,
+        by: str | Sequence[str] = (),
+        weights: Any = None,
+    ) -> "Table":
+        """Return a table with its covariance; see `collection.cross_table.estimate_table`."""
+        from seepage.collection.cross_table import estimate_table
 
-        Parameters
-        ----------
-        reports
-            The table that `perturb` returned, or the path of a file of `perturb_file`.
-        first, second
-            The attributes of rows and columns.
-        method
-            `"inversion"`: unbiased; `"em"`: maximum likelihood.
-        """
-        from seepage.collection.joint import estimate_joint
+        return estimate_table(self, reports, names, by, weights)
 
-        return estimate_joint(self, reports, first, second, method=method)
+    def regress(
+        self,
+        reports: Any,
+        formula: str,
+        *,
+        family: Literal["logit", "linear"] = "logit",
+        covariates: Any = None,
+        weights: Any = None,
+    ) -> "Regression":
+        """Return a regression; see `collection.regression.regress_reports`."""
+        from seepage.collection.regression import regress_reports
 
-    def estimate_pairs(self, reports: Any, *, method: str = "inversion") -> "EstimatedPairs":
-        """Return estimated joint frequencies of all pairs of attributes, with consistent marginals.
+        return regress_reports(self, reports, formula, family, covariates, weights)
 
-        Parameters
-        ----------
-        reports
-            The table that `perturb` returned, or the path of a file of `perturb_file`.
-        method
-            The estimator of each joint table, `"inversion"` or `"em"`.
-        """
+    def estimate_pairs(self, reports: Any) -> "EstimatedPairs":
+        """Return estimated joint frequencies of all pairs of attributes, with equal marginals."""
         from seepage.collection.estimated_pairs import estimate_pairs
 
-        return estimate_pairs(self, reports, method=method)
+        return estimate_pairs(self, reports)
 
     def analyse(
         self,
@@ -363,15 +370,12 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         *,
         view: View = "report",
         confidence: float = 0.95,
-        method: str = "inversion",
         progress: Progress | None = None,
     ) -> "ReportAnalysis":
         """Return the leakages estimated from reports; see `collection.report_leakage`."""
         from seepage.collection.report_leakage import analyse_reports
 
-        return analyse_reports(
-            self, reports, view=view, confidence=confidence, method=method, progress=progress
-        )
+        return analyse_reports(self, reports, view=view, confidence=confidence, progress=progress)
 
     def write_client(
         self, folder: str | os.PathLike[str], *, vectors: int = 100, force: bool = False

@@ -1,0 +1,390 @@
+"""Estimated tables of attributes that a form asks for together, and what follows from them.
+
+The cells of a table t have an unbiased estimate with its covariance [`report_vectors`].  A smooth
+function g of t has standard error sqrt(grad g' Sigma grad g) (delta method); intervals are in
+`estimated_cells`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Floats, nearest_distribution
+from seepage._results import NORMAL_QUANTILE, Estimated, json_ready
+from seepage.collection.estimated_cells import (
+    EstimatedCells,
+    IndependenceTest,
+    Labels,
+    SharePair,
+    ratio_intervals,
+    within_unit,
+)
+from seepage.collection.report_source import open_reports
+from seepage.collection.report_sums import nominal_frequencies
+from seepage.collection.report_vectors import sum_cells
+from seepage.data.domain import Attribute
+from seepage.designs.equal_budgets import equal_split
+from seepage.designs.wanted import attribute_scores
+from seepage.errors import InputError
+from seepage.mechanisms import best_mechanism, mechanism
+from seepage.plan.plan import Plan
+
+JOINT_SHARE = 0.1
+"""Share of the people who would be asked for attributes together, in the price of doing so."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(EstimatedCells):
+    """An estimated table: the frequency of every combination of values, with its covariance.
+
+    Parameters
+    ----------
+    what, attributes, values, standard_errors, intervals
+        See `EstimatedCells`: unbiased estimates, so they may be negative and need not sum to 1.
+    covariance
+        The covariance of the estimates, for the population.
+    people
+        The number of people who answered each form that asks for the attributes, by its number.
+    effective
+        The effective number of people with the weights of people and forms.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> survey = sp.make_survey(20_000).select(["coffee", "sleep"])
+    >>> plan = sp.design(survey, 3.0, want="coffee x sleep", seconds=2)
+    >>> table = plan.table(plan.perturb(survey, seed=1), "sleep", by="coffee")
+    >>> share = table.shares()[survey["sleep"][0].as_py(), survey["coffee"][0].as_py()]
+    >>> share.interval[0] < share.value < share.interval[1]
+    True
+    """
+
+    covariance: Floats
+    people: Mapping[int, int]
+    effective: float
+
+    @property
+    def records(self) -> int:
+        """The number of reports."""
+        return sum(self.people.values())
+
+    @property
+    def frequencies(self) -> Floats:
+        """The estimates, one axis per attribute."""
+        return self.values.reshape(self._shape)
+
+    @property
+    def equivalent_people(self) -> float:
+        """Number of people whose unperturbed answers would give the same precision.
+
+        The variance of unperturbed answers, summed over the cells, over that of the estimates.
+        """
+        shares = np.clip(self.values, 0.0, 1.0)
+        total = float(np.trace(self.covariance))
+        return float((1.0 - shares @ shares) / total) if total > 0 else float("inf")
+
+    def _headline(self) -> str:
+        names = " by ".join(attribute.name for attribute in self.attributes)
+        clear = f"as precise as {self.equivalent_people:,.0f} unperturbed answers"
+        return f"Table({names}, {self.records:,} reports, {clear})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as JSON-compatible data."""
+        return {
+            **super().to_dict(),
+            "covariance": json_ready(self.covariance),
+            "people_by_form": {str(form): count for form, count in self.people.items()},
+            "equivalent_people": json_ready(self.equivalent_people),
+        }
+
+    def consistent(self) -> EstimatedCells:
+        """Return the nearest distribution: not below 0, sum 1; errors are those of the estimates.
+
+        It is biased where frequencies are near 0.
+        """
+        nearest = nearest_distribution(self.values)
+        return EstimatedCells(
+            self.what, self.attributes, nearest, self.standard_errors, self.intervals
+        )
+
+    def marginal(self, *names: str) -> "Table":
+        """Return the table of some of the attributes, summed over the others."""
+        axes = [self._axis(name) for name in names]
+        if len(set(axes)) < len(axes) or not axes:
+            raise InputError("the attributes of a marginal must be different, at least one")
+        sums = self._summing(axes)
+        values, covariance = sums @ self.values, sums @ self.covariance @ sums.T
+        chosen = tuple(self.attributes[axis] for axis in axes)
+        return _table(chosen, values, covariance, self.people, self.effective)
+
+    def _axis(self, name: str) -> int:
+        names = [attribute.name for attribute in self.attributes]
+        return names.index(_checks.choice(name, "attribute", names))
+
+    def _summing(self, axes: Sequence[int]) -> Floats:
+        """Return the 0-1 matrix that sums the cells to those of some attributes."""
+        codes = np.unravel_index(np.arange(len(self.values)), self._shape)
+        shape = [self._shape[axis] for axis in axes]
+        cells = np.ravel_multi_index([codes[axis] for axis in axes], shape)
+        return np.asarray(cells == np.arange(np.prod(shape))[:, None], dtype=np.float64)
+
+    # Shares and means ---------------------------------------------------------------------------
+
+    def shares(self, given: Labels | None = None) -> EstimatedCells:
+        """Return the share of each combination of the other values, given some attributes.
+
+        Parameters
+        ----------
+        given
+            The attributes that are given; by default all but the first.
+        """
+        names = [attribute.name for attribute in self.attributes]
+        if given is None:
+            given = names[1:]
+        axes = [self._axis(name) for name in ([given] if isinstance(given, str) else given)]
+        if not axes or len(set(axes)) == len(self.attributes):
+            raise InputError(
+                "given must be some of the attributes of the table, not all", parameter="given"
+            )
+        others = " and ".join(name for i, name in enumerate(names) if i not in axes)
+        what = f"share of {others} given {' and '.join(names[axis] for axis in axes)}"
+        groups = self._summing(axes)
+        return self._ratios(what, self.attributes, np.eye(len(self.values)), groups.T @ groups)
+
+    def _ratios(
+        self, what: str, attributes: tuple[Attribute, ...], parts: Floats, wholes: Floats
+    ) -> EstimatedCells:
+        """Return ratios of two linear functions of the cells, one row of `parts` and `wholes` each.
+
+        Shares, if every row of `parts` is 0 or 1: the sampling variance then follows the share.
+        """
+        a, m = parts @ self.values, wholes @ self.values
+        covariance = self.covariance
+        aa, am, mm = (
+            np.einsum("ij,jk,ik->i", left, covariance, right, optimize=True)
+            for left, right in ((parts, parts), (parts, wholes), (wholes, wholes))
+        )
+        are_shares = bool(np.isin(parts, (0.0, 1.0)).all())
+        ratio = np.divide(a, m, out=np.full_like(a, np.nan), where=m != 0)
+        square = aa - 2.0 * ratio * am + ratio**2 * mm
+        errors = np.sqrt(np.maximum(square, 0.0)) / np.abs(np.where(m == 0, np.nan, m))
+        sampling = 1.0 / self.effective if are_shares else 0.0
+        intervals = ratio_intervals(a, m, aa, am, mm, sampling)
+        if are_shares:
+            intervals = within_unit(intervals)
+        return EstimatedCells(what, attributes, ratio, errors, intervals)
+
+    def mean(self, name: str, *, given: Labels = (), scores: Any = None) -> Any:
+        """Return the mean of a numeric attribute, or its mean given others as `EstimatedCells`.
+
+        Parameters
+        ----------
+        name
+            The attribute.
+        given
+            Attributes in whose groups means are taken; by default everybody.
+        scores
+            One number for each value; by default the values as numbers, or the midpoints of bins.
+        """
+        axis = self._axis(name)
+        numbers = attribute_scores(self.attributes[axis], scores)
+        axes = [self._axis(one) for one in ([given] if isinstance(given, str) else given)]
+        if axis in axes:
+            raise InputError(f"given must not have {name!r}, of which it is the mean")
+        codes = np.unravel_index(np.arange(len(self.values)), self._shape)[axis]
+        groups = self._summing(axes) if axes else np.ones((1, len(self.values)))
+        attributes = tuple(self.attributes[one] for one in axes)
+        what = f"mean of {name}" + (
+            f" given {' and '.join(a.name for a in attributes)}" if axes else ""
+        )
+        found = self._ratios(what, attributes, groups * numbers[codes], groups)
+        if axes:
+            return found
+        low, high = found.intervals[0].tolist()
+        return Estimated(float(found.values[0]), float(found.standard_errors[0]), (low, high))
+
+    # Comparisons of two groups ------------------------------------------------------------------
+
+    def difference(self, value: str | None = None, groups: Sequence[Labels] = ()) -> Estimated:
+        """Return the share of a value of the first attribute in one group minus that in another.
+
+        Parameters
+        ----------
+        value
+            A value of the first attribute; by default the last of two.
+        groups
+            Two groups, each by its values of the other attributes; by default the last and the
+            first of two.
+        """
+        return self._compared(value, groups, lambda one, two: one - two)
+
+    def ratio(self, value: str | None = None, groups: Sequence[Labels] = ()) -> Estimated:
+        """Return the share of a value in one group over that in another; see `difference`."""
+        return self._compared(value, groups, lambda one, two: one / two, bounded=True)
+
+    def odds_ratio(self, value: str | None = None, groups: Sequence[Labels] = ()) -> Estimated:
+        """Return the odds of a value in one group over those in another; see `difference`."""
+        return self._compared(
+            value, groups, lambda one, two: one * (1.0 - two) / ((1.0 - one) * two), bounded=True
+        )
+
+    def _compared(
+        self,
+        value: str | None,
+        groups: Sequence[Labels],
+        function: Callable[[Any, Any], Any],
+        bounded: bool = False,
+    ) -> Estimated:
+        """Return a function of the shares of a value in two groups."""
+        outcome, others = self.attributes[0], self.attributes[1:]
+        if value is None and outcome.size == 2:
+            value = outcome.values[1]
+        if not groups and len(others) == 1 and others[0].size == 2:
+            groups = others[0].values[::-1]
+        if value is None or len(groups) != 2:
+            raise InputError(
+                "a comparison needs a value of the first attribute and two groups, as in "
+                "difference('yes', ['high', 'low'])"
+            )
+        shape, code = self._shape, outcome.code(value)
+        parts = np.zeros((4, *shape))
+        for row, group in enumerate(groups):
+            labels = (group,) if isinstance(group, str) else tuple(group)
+            if len(labels) != len(others):
+                raise InputError(
+                    f"a group must have one value of each other attribute, got {group!r}"
+                )
+            cell = tuple(a.code(label) for a, label in zip(others, labels, strict=True))
+            parts[2 * row][(code, *cell)] = 1.0
+            parts[2 * row + 1][(slice(None), *cell)] = 1.0
+        flat = parts.reshape(4, -1)
+        pair = SharePair(flat @ self.values, flat @ self.covariance @ flat.T, 1.0 / self.effective)
+        return pair.function(function, bounded)
+
+    # Association --------------------------------------------------------------------------------
+
+    def _departures(self) -> tuple[Floats, Floats, Floats]:
+        """Return g = t[i, j] - t[i, .] t[., j], its covariance, and the products."""
+        if len(self.attributes) != 2:
+            raise InputError(
+                f"independence is tested in a table of two attributes, got {len(self.attributes)}; "
+                "use `marginal`"
+            )
+        t, total = self.frequencies, float(self.values.sum())
+        rows, columns = t.sum(axis=1) / total, t.sum(axis=0) / total
+        identity = np.eye(len(self.values)).reshape(-1, *self._shape)
+        gradient = (
+            identity
+            - identity.sum(axis=2)[:, :, None] * columns
+            - rows[:, None] * identity.sum(axis=1)[:, None, :]
+        ).reshape(len(self.values), -1)
+        products = np.outer(rows, columns)
+        return t / total - products, gradient.T @ self.covariance @ gradient, products
+
+    def test(self) -> IndependenceTest:
+        """Return the Wald test that the two attributes are independent."""
+        from scipy.special import chdtrc
+
+        departures, covariance, _ = self._departures()
+        kept = np.zeros(self._shape, dtype=bool)
+        kept[:-1, :-1] = True
+        chosen = kept.ravel()
+        g, inverse = departures.ravel()[chosen], np.linalg.pinv(covariance[np.ix_(chosen, chosen)])
+        statistic = float(g @ inverse @ g)
+        return IndependenceTest(statistic, len(g), float(chdtrc(len(g), statistic)))
+
+    def cramers_v(self) -> Estimated:
+        """Return Cramer's V, sqrt(sum g^2 / (t[i, .] t[., j]) / min(k - 1, l - 1)).
+
+        The expected contribution of noise and sampling to the sum is subtracted.  The standard
+        error is infinite at 0, where V is not smooth; `test` is for that case.
+        """
+        departures, covariance, products = self._departures()
+        weights = 1.0 / np.maximum(products, 1e-300).ravel() / max(1, min(self._shape) - 1)
+        square = float(weights @ departures.ravel() ** 2 - weights @ np.diag(covariance))
+        value = np.sqrt(max(0.0, square))
+        slope = 2.0 * weights * departures.ravel()
+        variance = float(slope @ covariance @ slope)
+        # The interval is that of V^2: its standard error also has a part of second order.
+        weighted = covariance * np.sqrt(np.outer(weights, weights))
+        error = np.sqrt(variance + 2.0 * float((weighted**2).sum()))
+        low, high = (np.clip(square + sign * NORMAL_QUANTILE * error, 0.0, 1.0) for sign in (-1, 1))
+        deviation = np.sqrt(variance) / (2.0 * value) if value else np.inf
+        return Estimated(float(value), float(deviation), (float(low**0.5), float(high**0.5)))
+
+
+def _table(
+    attributes: tuple[Attribute, ...],
+    values: Floats,
+    covariance: Floats,
+    people: Mapping[int, int],
+    effective: float,
+) -> Table:
+    """Return a table with the errors and intervals of its cells."""
+    variances, ones, zeros = np.diag(covariance), np.ones(len(values)), np.zeros(len(values))
+    intervals = ratio_intervals(values, ones, variances, zeros, zeros, 1.0 / effective)
+    errors = np.sqrt(np.maximum(variances, 0.0))
+    what = f"frequency of {' and '.join(attribute.name for attribute in attributes)}"
+    cells = what, attributes, values, errors, within_unit(intervals)
+    return Table(*cells, covariance, people, effective)
+
+
+def estimate_table(plan: Plan, reports: Any, names: Labels, by: Labels, weights: Any) -> Table:
+    """Return the estimated table of attributes that some form asks for together.
+
+    Parameters
+    ----------
+    plan, reports
+        The plan; and the table that `perturb` returned, or the path of a file of reports.
+    names, by
+        The attributes, and those that are given in shares and comparisons.
+    weights
+        Survey weights: a column beside the reports, or one number per report.
+    """
+    given = [[one] if isinstance(one, str) else _checks.texts(one, "names") for one in (names, by)]
+    asked = [plan.collected[name].name for part in given for name in part]
+    if not asked or len(set(asked)) < len(asked):
+        raise InputError(f"the attributes of a table must be different, got {', '.join(asked)}")
+    check_asked_together(plan, asked)
+    source = open_reports(plan, reports)
+    (sums,) = sum_cells(plan, source, [asked], weights)
+    people = {form + 1: count for form, count in sums.people.items() if count}
+    if not people:
+        if sums.forms:
+            raise InputError("reports must not be empty, got none", parameter="reports")
+        raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")
+    attributes = tuple(plan.domain[name] for name in asked)
+    return _table(attributes, sums.mean, sums.covariance, people, sums.effective)
+
+
+def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
+    """Raise where no form asks for all these attributes, with the price of asking them together.
+
+    The price is that of a form that is certified for any data: the budgets of its answers are equal
+    and sum to the smallest limit.  `design` finds better ones.
+    """
+    if any(set(names) <= set(form.attributes) for form in plan.forms):
+        return
+    together = f"no form asks for both {' and '.join(map(repr, names))}"
+    pair = f"want={' x '.join(names)!r}" if len(names) == 2 else f"together=[{list(names)}]"
+    option = f"design with {pair}"
+    limits = [planned.limit for planned in plan.attributes if planned.limit]
+    people = plan.provenance.records
+    if not limits or not people:
+        raise InputError(f"{together}, so their table cannot be estimated; {option} asks for them")
+    epsilon, second, squares = equal_split(min(limits), len(names)), 1.0, 1.0
+    for name in names:
+        nominal = nominal_frequencies(plan, name)
+        made = mechanism(best_mechanism(len(nominal), epsilon), len(nominal), epsilon)
+        second *= 1.0 + float(made.variance(1, nominal).sum())
+        squares *= float(nominal @ nominal)
+    cells = float(np.prod([plan.domain[name].size for name in names]))
+    width = NORMAL_QUANTILE * np.sqrt((second - squares) / (cells * JOINT_SHARE * people))
+    raise InputError(
+        f"{together}; {option} would: {JOINT_SHARE:.0%} of {people:,} people asked for them within "
+        f"limit {min(limits):g} give each cell within {100 * width:.2g} points or less, and the "
+        f"variance of other estimates rises by at most {1 / (1 - JOINT_SHARE) - 1:.0%}"
+    )

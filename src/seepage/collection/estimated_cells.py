@@ -1,0 +1,206 @@
+"""Estimated numbers by cells, and 95 % intervals of ratios and of functions of two shares.
+
+A share r = a / m, a the cell and m its group, has the 95 % interval of those r for which
+
+    (a - r m)^2 <= z^2 (Var(a - r m) + (r m - a)(1 - 2 r) / n),
+
+that of Fieller [1954], with the sampling part of the variance taken at r instead of the estimate:
+without noise it is Wilson's score interval, and with noise a normal one, so that it also covers
+shares near 0 and 1, where a normal interval on the scale of shares fails without noise, and one on
+the logit scale with noise.  It is the whole range if m is not significantly above 0.
+
+Functions of two shares (difference, ratio, odds ratio) have the range of their values over the
+pairs of shares that are within z in the same sense jointly: e' V^-1 e <= z^2 with
+e = (a1 - r1 m1, a2 - r2 m2) and V its covariance.  Where everything is precise this is the interval
+of the delta method; where a group or a share may be 0, it is wider, up to the whole range.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seepage._numerics import Floats
+from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
+from seepage.data.domain import Attribute
+from seepage.errors import InputError
+
+GRID = 301
+"""Number of values of each share at which functions of two shares are compared."""
+
+Labels = str | Sequence[str]
+
+
+class IndependenceTest(NamedTuple):
+    """Wald test that two attributes are independent.
+
+    Parameters
+    ----------
+    statistic
+        g' Cov(g)^-1 g of g = t[i, j] - t[i, .] t[., j], without the last row and column.
+    degrees
+        Degrees of freedom of its chi-squared distribution.
+    p_value
+        The probability of a larger statistic if the attributes are independent.
+    """
+
+    statistic: float
+    degrees: int
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimatedCells(Result):
+    """One estimated number for each combination of values of some attributes.
+
+    Parameters
+    ----------
+    what
+        What the numbers are, such as "share of ill given income".
+    attributes
+        The attributes; the last is the fastest in the order of the cells.
+    values, standard_errors, intervals
+        The numbers, their standard errors and their 95 % intervals (one row per cell).
+
+    Examples
+    --------
+    >>> sex = Attribute("sex", ("f", "m"))
+    >>> errors, limits = np.array([0.1, 0.1]), np.array([[0.2, 0.6], [0.4, 0.8]])
+    >>> EstimatedCells("share", (sex,), np.array([0.4, 0.6]), errors, limits)["m"].interval
+    (0.4, 0.8)
+    """
+
+    what: str
+    attributes: tuple[Attribute, ...]
+    values: Floats
+    standard_errors: Floats
+    intervals: Floats
+
+    def __getitem__(self, labels: Labels) -> Estimated:
+        """Return the number of one cell, by the values of the attributes in order."""
+        given = (labels,) if isinstance(labels, str) else tuple(labels)
+        if len(given) != len(self.attributes):
+            names = ", ".join(attribute.name for attribute in self.attributes)
+            raise InputError(f"a cell must be given by one value of each of {names}, got {given!r}")
+        codes = [a.code(value) for a, value in zip(self.attributes, given, strict=True)]
+        cell = int(np.ravel_multi_index(codes, self._shape))
+        low, high = self.intervals[cell].tolist()
+        return Estimated(float(self.values[cell]), float(self.standard_errors[cell]), (low, high))
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(attribute.size for attribute in self.attributes)
+
+    def _headline(self) -> str:
+        return f"EstimatedCells({self.what}, {len(self.values)} numbers)"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        codes = np.unravel_index(np.arange(len(self.values)), self._shape)
+        labels = {
+            attribute.name: [attribute.values[code] for code in column]
+            for attribute, column in zip(self.attributes, codes, strict=True)
+        }
+        return {
+            **labels,
+            "estimate": self.values.tolist(),
+            "standard_error": self.standard_errors.tolist(),
+            "lower": self.intervals[:, 0].tolist(),
+            "upper": self.intervals[:, 1].tolist(),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON-compatible data."""
+        return dict(json_ready({"what": self.what, "cells": self._columns()}))
+
+    def chart(self) -> Any:
+        """Return an Altair chart: one point with its interval per cell."""
+        from seepage.charts.scatter import estimates_chart
+
+        columns = self._columns()
+        names = [attribute.name for attribute in self.attributes]
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        for row in rows:
+            row["colour"] = row[names[0]]
+            row["label"] = ", ".join(row[name] for name in names[1:]) or row[names[0]]
+        return estimates_chart(rows, self.what, names)
+
+
+class SharePair(NamedTuple):
+    """Two estimated shares a1 / m1 and a2 / m2, by (a1, m1, a2, m2) and their covariance."""
+
+    estimates: Floats
+    covariance: Floats
+    sampling: float
+
+    def function(self, function: Callable[[Any, Any], Any], bounded: bool) -> Estimated:
+        """Return a function of the two shares with its standard error and interval."""
+        a, m = self.estimates[::2], self.estimates[1::2]
+        shares = np.divide(a, m, out=np.full(2, np.nan), where=m != 0)
+        if bounded:
+            shares = np.clip(shares, 0.0, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = float(function(*shares))
+            step = 1e-30j  # complex step: the exact derivative to rounding
+            slopes = [function(*(shares + step * unit)).imag / 1e-30 for unit in np.eye(2)]
+            gradient = np.ravel(
+                [[s / w, -s * r / w] for s, r, w in zip(slopes, shares, m, strict=True)]
+            )
+            error = float(np.sqrt(max(0.0, float(gradient @ self.covariance @ gradient))))
+            values = function(*self._plausible())
+        values = values[~np.isnan(values)]
+        return Estimated(value, error, (float(values.min()), float(values.max())))
+
+    def _plausible(self) -> tuple[Floats, Floats]:
+        """Return pairs of shares that are within z of the estimates jointly."""
+        c, z = self.covariance, NORMAL_QUANTILE
+        a, m = self.estimates[::2], self.estimates[1::2]
+        own = c[[0, 2], [0, 2]], c[[0, 2], [1, 3]], c[[1, 3], [1, 3]]
+        box = within_unit(ratio_intervals(a, m, *own, self.sampling))
+        one, two = np.meshgrid(*(np.linspace(low, high, GRID) for low, high in box))
+        residuals, variances = [], []
+        for j, r in enumerate((one, two)):
+            residual = a[j] - r * m[j]
+            square = own[0][j] - 2 * r * own[1][j] + r**2 * own[2][j]
+            residuals.append(residual)
+            variances.append(square - self.sampling * residual * (1 - 2 * r))
+        cross = c[0, 2] - two * c[0, 3] - one * c[1, 2] + one * two * c[1, 3]
+        determinant = variances[0] * variances[1] - cross**2
+        distance = (
+            residuals[0] ** 2 * variances[1]
+            - 2 * residuals[0] * residuals[1] * cross
+            + residuals[1] ** 2 * variances[0]
+        )
+        within = distance <= z**2 * determinant
+        within |= distance == distance.min()
+        return one[within], two[within]
+
+
+def ratio_intervals(
+    a: Floats, m: Floats, aa: Floats, am: Floats, mm: Floats, sampling: float
+) -> Floats:
+    """Return the limits of a / m, one row each; infinite if m is not significantly above 0.
+
+    Parameters
+    ----------
+    a, m, aa, am, mm
+        The estimates, and Var(a), Cov(a, m), Var(m).
+    sampling
+        1 / n of shares, whose sampling variance is taken at each share; 0 for other ratios.
+    """
+    square = NORMAL_QUANTILE**2
+    leading = m**2 - square * (mm - 2.0 * sampling * m)
+    half = a * m + square * (sampling * (m / 2.0 + a) - am)
+    constant = a**2 - square * (aa - sampling * a)
+    bounded = (m > 0) & (m**2 > square * mm) & (leading > 0)
+    root = np.sqrt(np.maximum(half**2 - leading * constant, 0.0))
+    divisor = np.where(bounded, leading, 1.0)
+    limits = [np.where(bounded, (half + sign * root) / divisor, sign * np.inf) for sign in (-1, 1)]
+    return np.stack(limits, axis=-1)
+
+
+def within_unit(intervals: Floats) -> Floats:
+    """Return intervals of shares cut to [0, 1], unless nothing is left of them."""
+    cut = np.clip(intervals, 0.0, 1.0)
+    outside = (intervals[:, 1] < 0.0) | (intervals[:, 0] > 1.0)
+    return np.where(outside[:, None], intervals, cut)
