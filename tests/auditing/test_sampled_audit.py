@@ -235,6 +235,25 @@ def test_python_modules_and_tables(tmp_path):
     assert sp.audit(frame, claim=2.0, reports=range(3)).interval == by_arrays.interval
 
 
+def test_values_without_samples_are_named():
+    codes, reports = keep(np.random.default_rng(13), 2, 0.75, 2_000)
+    found = sp.audit((codes, reports), claim=2.0, values=[0, 1, 2], reports=[0, 1])
+    assert "nothing is said of 2, with too few samples" in found.witness
+    assert found.verdict == "not decided"
+    assert math.isinf(found.interval[1])
+    assert sp.audit((codes, reports), claim=2.0, reports=[0, 1]).verdict == "holds"
+
+
+def test_what_only_two_parts_together_tell_is_found():
+    """Two rounds whose difference is the value: each alone is uniform."""
+    rng = np.random.default_rng(14)
+    codes = codes_of(2, 2_000)
+    first = rng.integers(0, 2, len(codes))
+    found = sp.audit((codes, np.column_stack([first, first ^ codes])), claim=3.0)
+    assert found.verdict == "refuted"
+    assert "report among (" in found.witness
+
+
 def test_several_attributes_share_the_confidence():
     rng = np.random.default_rng(9)
     one, two = keep(rng, 2, 0.75, 4_000), keep(rng, 3, 0.6, 4_000)

@@ -14,7 +14,7 @@ from seepage.auditing.audit_result import RECORD, Audit, AuditedClaim
 from seepage.auditing.exact_privacy import ExactPrivacy, factor
 from seepage.auditing.sampled_events import largest_possible, tested_event
 from seepage.auditing.samples import Samples, samples_of
-from seepage.data.domain import Attribute, Domain, for_each
+from seepage.data.domain import Attribute, Domain, for_each, short_list
 from seepage.data.table.options import DataOptions
 from seepage.errors import InputError
 from seepage.mechanisms.randomiser import Randomiser
@@ -196,6 +196,8 @@ def _sampled_claim(
         f"{test.event} is {times} from value {values[0]} ({shares[0]} samples) than from value "
         f"{values[1]} ({shares[1]})"
     )
+    if test.skipped:
+        witness += f"; nothing is said of {short_list(test.skipped, 4)}, with too few samples"
     needed = _further_samples(min(test.totals), claim, test.estimate, lower, upper)
     size, realised = len(samples.codes), test.delta(claim)
     return AuditedClaim(name, claim, options.delta, (lower, upper), realised, witness, needed, size)

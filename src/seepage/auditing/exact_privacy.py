@@ -6,18 +6,16 @@ from functools import cached_property
 
 import numpy as np
 
-from seepage._numerics import LARGE_EPSILON, UNIT, Floats, round_up
+from seepage._numerics import LARGE_EPSILON, UNIT, Floats
+from seepage.leakage.bound import budget_profile, delta_at
 from seepage.leakage.release import exact_leakage
 from seepage.mechanisms.exact_draws import float_above
-from seepage.mechanisms.gaussian import Gaussian, gaussian_delta
+from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.randomiser import PAIR_WORDS, RandomisedAttribute
 from seepage.mechanisms.unary import BasicRAPPOR
 
 MAX_BITS = 22.0
 """Binary logarithm of the maximum number of cells of the matrix of all reports of a person."""
-
-DELTA_DIGITS = 40
-"""Decimal digits of the delta of Gaussian noise."""
 
 ROUNDS = 60
 """Bisections of epsilon at a given delta."""
@@ -84,18 +82,18 @@ class ExactPrivacy:
 
         Notes
         -----
-        The hockey stick max over u, u' of sum_y (C[u, y] - e^epsilon C[u', y])+, rounded up; where
-        the matrix of all reports is too large, the largest delta of any mechanism with this pure
-        epsilon E, (e^E - e^epsilon)/(e^E + 1) [Kairouz, Oh and Viswanath 2015].
+        The hockey stick of the matrix of all reports (`delta_at`); where that is too large, the
+        largest delta of any mechanism with this pure epsilon (`budget_profile`).
         """
-        if self.pure <= epsilon:
-            return 0.0, True
         mechanism = self.attribute.mechanism
-        if isinstance(mechanism, Gaussian) and self.repeats == 1:
-            return float(gaussian_delta(epsilon, mechanism.sigma, DELTA_DIGITS)), True
         if self._all_reports is not None:
-            return _hockey_stick(self._all_reports, epsilon), True
-        return _largest_delta(self.pure, epsilon), False
+            rows = np.eye(len(self._all_reports))
+            found = delta_at(rows, self.pure, self._all_reports, epsilon)
+            return (min(1.0, found + 8 * self.repeats * UNIT) if found else 0.0), True
+        if isinstance(mechanism, Gaussian) and self.repeats == 1:
+            return mechanism.privacy_profile(epsilon), True
+        bound = budget_profile(self.pure, 0.0, epsilon)
+        return bound, not bound
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon found with at most this delta, rounded up."""
@@ -149,16 +147,3 @@ def factor(epsilon: float) -> str:
         return f"1e{epsilon / math.log(10):.0f}"
     value = math.exp(epsilon)
     return f"{value:.0f}" if 99.5 <= value < 1e6 else f"{value:.2g}"
-
-
-def _hockey_stick(matrix: Floats, epsilon: float) -> float:
-    """Return max over rows u, u' of sum_y (C[u, y] - e^epsilon C[u', y])+, rounded up."""
-    guard = 64 * UNIT
-    scaled = math.exp(min(epsilon, LARGE_EPSILON)) * (1 - guard) * matrix
-    gains = (np.maximum((1 + guard) * row - scaled, 0.0).sum(axis=1).max() for row in matrix)
-    return min(1.0, round_up(float(max(gains)), matrix.shape[1]))
-
-
-def _largest_delta(pure: float, epsilon: float) -> float:
-    """Return (e^E - e^epsilon)/(e^E + 1) for E = pure, rounded up."""
-    return min(1.0, round_up(-math.expm1(epsilon - pure) / (1 + math.exp(-pure)), 8))

@@ -48,6 +48,8 @@ class EventTest:
         Lower limit of P(S given u), upper limit of P(S given u').
     event
         S in words.
+    skipped
+        The values with too few samples, of which nothing is said.
     """
 
     likelier: int
@@ -56,6 +58,7 @@ class EventTest:
     totals: list[int]
     limits: tuple[float, float]
     event: str
+    skipped: list[str]
 
     def epsilon(self, delta: float = 0.0) -> float:
         """Return the lower limit of epsilon, at least 0."""
@@ -99,7 +102,9 @@ def tested_event(samples: Samples, beta: float, delta: float, seed: int) -> Even
         totals.append(len(rows))
     limits = clopper_pearson(hits, totals, math.log(2 / beta))
     ends = float(limits.lower[0]), float(limits.upper[1])
-    return EventTest(likelier, other, hits, totals, ends, chosen.words(score, threshold))
+    words = chosen.words(score, threshold)
+    skipped = [samples.values[code] for code in np.flatnonzero(counts < needed)]
+    return EventTest(likelier, other, hits, totals, ends, words, skipped)
 
 
 class _Chosen:
@@ -195,8 +200,7 @@ def largest_possible(samples: Samples, beta: float) -> float:
     ln max over reports y and values u != u' of upper(y given u) / lower(y given u'), the limits of
     all cells valid at once with probability 1 - beta; infinite where a count is 0.
     """
-    table = samples.table()
-    if table is None:
+    if (table := samples.table) is None:
         return math.inf
     totals = table.sum(axis=1, keepdims=True)
     limits = clopper_pearson(table, totals, math.log(2 * table.size / beta))

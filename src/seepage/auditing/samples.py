@@ -88,25 +88,14 @@ class Samples:
         The code of the true value of each sample.
     columns
         The parts of the reports, by name: one array each.
-    reports
-        All possible reports, if they are known and have one part.
+    table
+        Counts of values by reports, if all possible reports are known and have one part.
     """
 
     values: tuple[str, ...]
     codes: Integers
     columns: Mapping[str, NDArray[Any]]
-    reports: tuple[str, ...] | None = None
-
-    def table(self) -> Integers | None:
-        """Return counts of values by reports; None if the possible reports are not known."""
-        if self.reports is None:
-            return None
-        (column,) = self.columns.values()
-        uniques, inverse = np.unique(column, return_inverse=True)
-        known = {report: code for code, report in enumerate(self.reports)}
-        places = np.array([known[label(one)] for one in uniques.tolist()], dtype=np.int64)
-        cells, k = self.codes * len(known) + places[inverse], len(self.values)
-        return np.bincount(cells, minlength=k * len(known)).reshape(k, -1)
+    table: Integers | None = None
 
     def categories(self, half: Booleans, joint: int) -> list[Part]:
         """Return the parts in categories that a half determines; together if these are few."""
@@ -242,15 +231,9 @@ def read_samples(table: Any, values: Any = None, reports: Any = None) -> Samples
             raise InputError(f"the samples must be values and as many reports, got shapes {shapes}")
     else:
         true, reported = _table_columns(table)
-    uniques, inverse = np.unique(true, return_inverse=True)
-    seen = [label(one) for one in uniques.tolist()]
-    known = tuple(seen) if values is None else tuple(map(label, _checks.items(values, "values")))
-    for one in seen:
-        if one not in known:
-            hint = _checks.near_miss(one, known)
-            raise InputError(f"the samples have the value {one!r}, which values lack{hint}")
-    codes = np.array([known.index(one) for one in seen], dtype=np.int64)[inverse]
-    return _samples(known, codes, reported, reports)
+    given = np.unique(true).tolist() if values is None else _checks.items(values, "values")
+    known = tuple(map(label, given))
+    return _samples(known, _codes(true, known, "value"), reported, reports)
 
 
 def _table_columns(table: Any) -> tuple[NDArray[Any], Any]:
@@ -297,13 +280,24 @@ def _samples(values: tuple[str, ...], codes: Integers, reported: Any, reports: A
             reported = {"report": array}
     if reports is None:
         return Samples(values, codes, reported)
-    known = tuple(map(label, _checks.items(reports, "reports")))
     if len(reported) != 1:
         raise InputError("reports must be known one by one, got several parts", parameter="reports")
-    for one in np.unique(next(iter(reported.values()))).tolist():
-        if label(one) not in known:
-            raise InputError(f"the samples have the report {label(one)!r}, which reports lack")
-    return Samples(values, codes, reported, known)
+    (column,) = reported.values()
+    known = [label(one) for one in _checks.items(reports, "reports")]
+    places = _codes(column, known, "report")
+    table = np.bincount(codes * len(known) + places, minlength=len(values) * len(known))
+    return Samples(values, codes, reported, table.reshape(len(values), -1))
+
+
+def _codes(column: NDArray[Any], known: Sequence[str], what: str) -> Integers:
+    """Return the place of each value or report among the known ones; raise for any other."""
+    uniques, inverse = np.unique(column, return_inverse=True)
+    seen = [label(one) for one in uniques.tolist()]
+    for one in seen:
+        if one not in known:
+            hint = _checks.near_miss(one, known)
+            raise InputError(f"the samples have the {what} {one!r}, which {what}s lack{hint}")
+    return np.array([known.index(one) for one in seen], dtype=np.int64)[inverse]
 
 
 def _report_array(reported: Any) -> NDArray[Any]:

@@ -10,20 +10,8 @@ from seepage._numerics import ceiling_text, floor_text
 from seepage._results import json_text
 from seepage.auditing.audit import AuditOptions
 from seepage.auditing.audit_result import STATES, Audit
-from seepage.cli.options import (
-    click_options,
-    given,
-    output_options,
-    reject_options,
-)
-from seepage.cli.output import (
-    FileCommand,
-    OutputFile,
-    emit,
-    option_names,
-    progress_bar,
-    text_columns,
-)
+from seepage.cli.options import click_options, given, output_options, reject_options
+from seepage.cli.output import FileCommand, OutputFile, emit, option_names, text_columns
 from seepage.data.table.labels import field_key
 from seepage.data.table.options import DataOptions
 from seepage.errors import naming
@@ -66,9 +54,8 @@ def audit(randomiser: str, form: str, output: str | None, **options: Any) -> Non
         chosen["guarantee"] = "all"
     if "values" in chosen:
         chosen["values"] = [_typed(value) for value in chosen["values"]]
-    with progress_bar("auditing"):
-        command = shlex.join(["seepage", *sys.argv[1:]])
-        found = run_audit(randomiser, command=command, **chosen)
+    command = shlex.join(["seepage", *sys.argv[1:]])
+    found = run_audit(randomiser, command=command, **chosen)
     if options["report"] is not None:
         found.report(options["report"])
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
@@ -94,9 +81,8 @@ def _formatted(found: Audit, form: str) -> str:
     names = option_names()
     lines = [f"{found.name}: {found.verdict}"]
     lines += [naming(line, names) for line in found.sentences()]
-    leaks = found.leaks()[:SHOWN_LEAKS]
-    if leaks and found.analysis is not None and found.claimed is not None:
-        header = ["one report tells (nats)", "as audited", "in the population", "as claimed"]
+    if found.analysis is not None and found.claimed is not None:
+        header = ["reports tell (nats)", "as audited", "in the population", "as claimed"]
         rows = [
             [
                 f"{leak.source} -> {leak.target}",
@@ -104,12 +90,14 @@ def _formatted(found: Audit, form: str) -> str:
                 f"{floor_text(leak.lower)} to {ceiling_text(leak.upper)}",
                 ceiling_text(leak.claimed),
             ]
-            for leak in leaks
+            for leak in found.leaks()[:SHOWN_LEAKS]
         ]
         lines.append(text_columns([header, *rows]))
-        for total, claimed in zip(
-            found.analysis.totals.totals, found.claimed.totals.totals, strict=True
-        ):
-            ends = [ceiling_text(float(one.values.max())) for one in (total, claimed)]
-            lines.append(f"largest {total.guarantee} total {ends[0]}, as claimed {ends[1]}")
+        for one in (found.analysis, found.claimed):
+            largest = [
+                f"{total.guarantee} {ceiling_text(float(total.values.max()))}"
+                for total in one.totals.totals
+            ]
+            which = "audited" if one is found.analysis else "claimed"
+            lines.append(f"largest totals as {which}: {', '.join(largest)}")
     return "\n".join(lines)

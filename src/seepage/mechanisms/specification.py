@@ -119,10 +119,8 @@ class _Rappor(_Parameters):
 
     def attribute(self, name: str) -> RandomisedAttribute:
         values = _labels(name, self.values, self.k)
-        return replace(
-            of_mechanism(name, values, BasicRAPPOR(len(values), self.f, self.p, self.q)),
-            copies=self.h,
-        )
+        made = BasicRAPPOR(len(values), self.f, self.p, self.q)
+        return replace(of_mechanism(name, values, made), copies=self.h)
 
 
 class _Bits(_Parameters):
