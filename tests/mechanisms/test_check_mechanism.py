@@ -17,7 +17,7 @@ class TwoLevelHadamard(sp.HadamardResponse):
 
     name = "two-level hadamard"
     likely_sets = sp.TwoLevelMechanism.likely_sets
-    leakage = sp.TwoLevelMechanism.leakage
+    pure_leakage = sp.TwoLevelMechanism.pure_leakage
     witness_report = sp.Mechanism.witness_report
 
 
@@ -110,6 +110,22 @@ def test_register_warns_of_dependent_supports_and_says_by_how_much_the_leakage_i
             sp.register(TwoLevelHadamard)
     finally:
         MECHANISMS.remove("two-level hadamard")
+
+
+def test_a_mechanism_for_two_values_only_is_registered_and_checked_as_an_object():
+    class Binary(sp.RAPPOR):
+        name = "binary"
+
+        def __init__(self, k, epsilon):
+            if k != 2:
+                raise sp.InputError("k must be 2")
+            super().__init__(k, epsilon)
+
+    try:
+        assert sp.register(Binary) is Binary
+        assert sp.check_mechanism(Binary(2, 1.0)).passed
+    finally:
+        MECHANISMS.remove("binary")
 
 
 def test_a_name_is_replaced_only_on_request():

@@ -6,6 +6,7 @@ A new mechanism is one class in one file and its name in `BUILT_IN`; one of anot
 
 import inspect
 import warnings
+from contextlib import suppress
 
 from seepage import _checks
 from seepage._registry import MECHANISMS
@@ -62,7 +63,7 @@ def register(family: type[Mechanism], *, replace: bool = False) -> type[Mechanis
     missing = sorted(attributes | family.__abstractmethods__)
     if missing:
         raise InputError(f"mechanism {family.__name__} must define {', '.join(missing)}")
-    budget = [1.0, 0.1] if family.approximate else [1.0]
+    budget, independent = [1.0, 0.1] if family.approximate else [1.0], True
     try:
         inspect.signature(family).bind(2, *budget)
     except TypeError:
@@ -70,10 +71,12 @@ def register(family: type[Mechanism], *, replace: bool = False) -> type[Mechanis
         raise InputError(f"the constructor of {family.__name__} must take {expected}") from None
     if family.name.casefold() == PUBLIC:
         raise InputError(f"the name {PUBLIC!r} stands for a public attribute")
-    if not supports_are_independent(family.create(4, *budget)):
+    with suppress(InputError):  # a mechanism for other alphabets, which cannot be looked at
+        independent = supports_are_independent(family.create(4, *budget))
+    if not independent:
         warnings.warn(
             f"reports of {family.name!r} do not support values independently of each other, as "
-            "two levels without a size assume: define likely_sets = None and leakage",
+            "two levels without a size assume: define likely_sets = None and pure_leakage",
             SeepageWarning,
             stacklevel=2,
         )
