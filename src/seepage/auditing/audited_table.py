@@ -21,6 +21,9 @@ from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.totals.result import GUARANTEES
 from seepage.totals.total import FROM_PAIRS
 
+MAX_CELLS = 1 << 14
+"""Maximum number of cells of a matrix whose thresholds are computed as exact fractions."""
+
 
 class ReportedColumn:
     """Release of a column that holds reports already: what they tell is what the column tells.
@@ -76,7 +79,7 @@ def audited_analyses(
     Notes
     -----
     Attributes that are not audited are not released (epsilon 0): they are targets only.  An
-    attribute with unknown channel, or with several reports, has the bound over all mechanisms with
+    attribute whose channel is unknown or too large has the bound over all mechanisms with
     its epsilon; one of infinite epsilon is as public.
     """
     guarantees = _checks.choices(settings["guarantee"], "guarantee", GUARANTEES)
@@ -103,7 +106,7 @@ def audited_analyses(
 
 
 def _mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
-    """Return the mechanism of one report for the values of the data; None for the bound."""
+    """Return the mechanism of all reports for the values of the data; None for the bound."""
     randomised = exact.attribute
     for value in attribute.values:
         if value not in randomised.values:
@@ -111,15 +114,14 @@ def _mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
                 f"data have the value {value!r} of {attribute.name!r}, which the randomiser lacks; "
                 f"its values are {', '.join(randomised.values[:8])}"
             )
-    if exact.repeats > 1 or exact.stored > 1:
-        return None
-    if randomised.mechanism is not None:
-        return randomised.mechanism if randomised.mechanism.k == attribute.size else None
-    if randomised.channel is None:
+    mechanism, matrix = randomised.mechanism, exact.all_reports
+    if mechanism is not None:
+        one = exact.repeats == 1 and not exact.permanent and mechanism.k == attribute.size
+        return mechanism if one else None
+    if randomised.pair is not None or matrix is None or matrix.size > MAX_CELLS:
         return None
     rows = [randomised.values.index(value) for value in attribute.values]
-    matrix = randomised.channel[1][rows]
     rare = matrix.max(axis=0) < RARE_OUTPUT  # its thresholds would not be the matrix
     if rare.any() or math.isinf(exact.pure):
         return None
-    return MatrixMechanism(matrix, name="audited")
+    return MatrixMechanism(matrix[rows], name="audited")

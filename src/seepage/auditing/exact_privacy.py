@@ -38,6 +38,11 @@ class ExactPrivacy:
         self.stored = rounds if memoised else 1
         self.repeats = attribute.copies * (1 if memoised else rounds)
 
+    @property
+    def permanent(self) -> bool:
+        """Whether several reports repeat a stored response with new noise."""
+        return self.stored > 1 and isinstance(self.attribute.mechanism, BasicRAPPOR)
+
     @cached_property
     def _decisive(self) -> Floats | None:
         """P(outcome given value) of one report, for the values that decide."""
@@ -65,10 +70,10 @@ class ExactPrivacy:
         return float_above(self.repeats * Fraction(self.one_report))
 
     @cached_property
-    def _all_reports(self) -> Floats | None:
+    def all_reports(self) -> Floats | None:
         """P(outcomes of all reports given value), where that matrix is small."""
         one = self._decisive
-        if one is None or (self.stored > 1 and isinstance(self.attribute.mechanism, BasicRAPPOR)):
+        if one is None or self.permanent:
             return None
         if math.log2(len(one)) + self.repeats * math.log2(one.shape[1]) > MAX_BITS:
             return one if self.repeats == 1 else None
@@ -86,9 +91,9 @@ class ExactPrivacy:
         largest delta of any mechanism with this pure epsilon (`budget_profile`).
         """
         mechanism = self.attribute.mechanism
-        if self._all_reports is not None:
-            rows = np.eye(len(self._all_reports))
-            found = delta_at(rows, self.pure, self._all_reports, epsilon)
+        if self.all_reports is not None:
+            rows = np.eye(len(self.all_reports))
+            found = delta_at(rows, self.pure, self.all_reports, epsilon)
             return (min(1.0, found + 8 * self.repeats * UNIT) if found else 0.0), True
         if isinstance(mechanism, Gaussian) and self.repeats == 1:
             return mechanism.privacy_profile(epsilon), True
@@ -123,7 +128,7 @@ class ExactPrivacy:
                 words[found.report].format(*values[:2]) if channel is None else words[found.report]
             )
             likelier, other = values[int(found.likelier)], values[int(found.other)]
-            if self.stored > 1 and isinstance(self.attribute.mechanism, BasicRAPPOR):
+            if self.permanent:
                 report += f" in all {self.stored} rounds"
             told = f"a report {report}", f"value {likelier}", f"value {other}"
         if math.isinf(self.one_report):
