@@ -145,7 +145,7 @@ class Analysis(Result):
             "radius": matrix.radius,
             "cpl": matrix.values,
             "cpl_deltas": matrix.deltas,
-            "interval": None if matrix.radius else matrix.interval().to_dict(),
+            "interval": matrix.interval().to_dict() if matrix.has_intervals else None,
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),
             "leaks": [leak.to_dict() for leak in self.leaks(strongest)],

@@ -182,7 +182,8 @@ def test_any_data_with_table_options(tmp_path, guarantee):
     PEOPLE.to_csv(tmp_path / "people.csv", index=False)
     options = {"drop": ["id"], "bins": {"age": 3}}
     asked = {"guarantee": guarantee, "mechanism": "grr", "audit": False}
-    known = Records.from_data(PEOPLE, **options)
+    scope = "population" if guarantee == "auto" else "table"
+    known = Records.from_data(PEOPLE, scope=scope, **options)
     expected = find_budgets(known, 2.0, **asked)
     for data in (PEOPLE, tmp_path / "people.csv"):
         found = find_budgets(data, 2.0, seed=0, **asked, **options)

@@ -89,7 +89,7 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
     if not count or len(matrix.domain) < 2:
         return ""
     budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
-    if matrix.radius:
+    if not matrix.has_intervals:
         return _robust_text(matrix, budgets, count)
     lines = []
     for leak in analysis.leaks(count):
@@ -105,6 +105,7 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
         return ""
     unit = "" if analysis.limit is not None else f"; {UNIT}"
     about = f"confidence {intervals.confidence:g} for all intervals at once"
+    about += f", {intervals.condition}"
     head = f"Strongest leaks (source -> target, in nats{unit}; {about})"
     if lines:
         lines.append(
@@ -133,7 +134,8 @@ def _robust_text(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -
         lines.append(f"  {ends}: {told} of at most {budgets[leak.source]:.2f}")
         evidence = replace(leak, witness=matrix[leak.target, leak.source].witness)
         lines += [f"      {evidence.sentence()}"] if evidence.witness else []
-    return "\n".join(["Largest robust bounds (source -> target, in nats)", *lines])
+    what = "robust bounds" if matrix.radius else "leakages of the table, values pooled"
+    return "\n".join([f"Largest {what} (source -> target, in nats)", *lines])
 
 
 def _matrix_text(matrix: LeakageMatrix, width: int) -> str:

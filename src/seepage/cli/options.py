@@ -167,6 +167,12 @@ def _parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
     return parsed if set(parsed) > {ALL_OTHERS} or ALL_OTHERS not in parsed else parsed[ALL_OTHERS]
 
 
+def _parse_order(_: Any, __: Any, scales: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the labels of each scale in their order, by column."""
+    texts = _parse_settings("--order", _as_text, None, None, scales)
+    return {name: _parse_names(None, None, text) for name, text in texts.items()}
+
+
 def _bin_rule(rule: str) -> str | list[float]:
     if "," not in rule:
         return rule
@@ -183,6 +189,7 @@ PARSERS: dict[str, dict[str, Any]] = {
     "want": {"multiple": True},
     "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
     "seed": {"type": SEED},
+    "order": {"callback": _parse_order, "multiple": True},
 }
 """How Click reads fields whose type does not say it."""
 

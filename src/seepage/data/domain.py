@@ -37,6 +37,9 @@ class Attribute:
     edges
         For a binned numeric column, the ascending edges e_0 < ... < e_b of its b bins: bin i is
         e_i <= x < e_(i+1), the last one includes e_b.  Empty for categories.
+    merged
+        Pairs (value, label): further values that are coded as one of the labels, `"*"` for all
+        other values.  Without `"*"` these are "(other)" if the attribute has it, else they raise.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class Attribute:
     name: str
     values: tuple[str, ...]
     edges: tuple[float, ...] = ()
+    merged: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -64,6 +68,19 @@ class Attribute:
             duplicate = next(v for i, v in enumerate(self.values) if self._codes[v] != i)
             raise DomainError(f"attribute {self.name!r} has the value {duplicate!r} twice")
         self._check_edges()
+        pairs = [_checks.texts(pair, "merged") for pair in _checks.items(self.merged, "merged")]
+        object.__setattr__(self, "merged", tuple(map(tuple, pairs)))
+        for pair in self.merged:
+            if len(pair) != 2 or pair[0] in self._codes or pair[1] not in self._codes:
+                raise DomainError(
+                    f"attribute {self.name!r} must merge other values into one of its own, "
+                    f"got {_checks.shown(pair)}"
+                )
+
+    @property
+    def catch_all(self) -> str | None:
+        """The value that stands for all values outside the domain; None if these raise."""
+        return dict(self.merged).get(ALL_OTHERS, OTHER if OTHER in self._codes else None)
 
     def _check_edges(self) -> None:
         if not self.edges:
@@ -162,9 +179,11 @@ class Domain:
         return Domain(replace(a, name=names.get(a.name, a.name)) for a in self._attributes)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one JSON-ready dict per attribute, with the keys name, values and edges."""
+        """Return one JSON-ready dict per attribute: name, values, edges, and merged if any is."""
         return [
-            {"name": a.name, "values": list(a.values), "edges": json_ready(a.edges)} for a in self
+            {"name": a.name, "values": list(a.values), "edges": json_ready(a.edges)}
+            | ({"merged": [list(pair) for pair in a.merged]} if a.merged else {})
+            for a in self
         ]
 
     @classmethod
@@ -175,7 +194,12 @@ class Domain:
             if missing := {"name", "values", "edges"} - set(a):
                 raise DomainError(f"an attribute must have {min(missing)!r}")
         return cls(
-            Attribute(a["name"], a["values"], tuple(map(from_json_number, a["edges"])))
+            Attribute(
+                a["name"],
+                a["values"],
+                tuple(map(from_json_number, a["edges"])),
+                tuple(a.get("merged", ())),
+            )
             for a in dicts
         )
 
@@ -216,6 +240,8 @@ class Domain:
                 return f"attribute {mine.name!r}: their values are in another order"
             if mine.edges != theirs.edges:
                 return f"attribute {mine.name!r}: bin edges {mine.edges} against {theirs.edges}"
+            if mine.merged != theirs.merged:
+                return f"attribute {mine.name!r}: they merge other values"
         return ""
 
 
@@ -306,6 +332,16 @@ def sample_caution(counted: Counted) -> str | None:
         f"from a {how_many(counted)}: valid only if the sample's leakages are those of the "
         "population; values absent from the sample may leak more"
     )
+
+
+def check_not_pooled(counted: Any) -> None:
+    """Raise an InputError if values were pooled by the counts that are to certify something."""
+    if counted.pooled:
+        raise InputError(
+            "pool: values pooled by the same counts certify nothing for a population; give the "
+            "table itself, or count in a declared domain",
+            parameter="pool",
+        )
 
 
 def short_list(names: Sequence[str], maximum: int = 3) -> str:

@@ -25,7 +25,13 @@ RECODING_OPTIONS = ("columns", "drop", "rename", "pool")
 """Table options that also apply to existing pair counts and records."""
 
 ENGINE_OPTIONS = ("engine", "progress")
-DATA_OPTIONS = (*(field.name for field in fields(TableOptions)), *ENGINE_OPTIONS, "sample", "seed")
+FIXING_OPTIONS = ("seed", "scope", "answers", "order", "keep")
+DATA_OPTIONS = (
+    *(field.name for field in fields(TableOptions)),
+    *ENGINE_OPTIONS,
+    "sample",
+    *FIXING_OPTIONS,
+)
 """All options of `as_counted`."""
 
 
@@ -88,7 +94,7 @@ def as_records(data: Any, **options: Any) -> Records:
     data
         See the module.
     options
-        The table options of `count_pairs`, and `sample` and `seed` of `Records.from_data`.
+        The table options of `count_pairs`, and those of `Records.from_data`.
 
     Examples
     --------
@@ -129,7 +135,8 @@ def as_counted(
             counted = PairCounts.load(data)
     if not isinstance(counted, (PairCounts, Records)):
         return _read(data, records, **table_options)
-    _allow_only((*RECODING_OPTIONS, "progress"), options, f"{what} counted already")
+    allowed = (*RECODING_OPTIONS, *FIXING_OPTIONS, "progress")
+    _allow_only(allowed, options, f"{what} counted already")
     return _within(_recoded(counted, options), within)
 
 

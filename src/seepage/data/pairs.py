@@ -118,6 +118,8 @@ class PairCounts(Result):
         All pair tables in one flat array, at the offsets `pair_offsets(domain.sizes)`.
     population
         For a sample, the number of records that it was drawn from; None for a whole table.
+    pooled
+        Whether values were merged by these very counts: nothing is certified for a population.
 
     Examples
     --------
@@ -137,7 +139,9 @@ class PairCounts(Result):
         counts: ArrayLike,
         *,
         population: int | None = None,
+        pooled: bool = False,
     ) -> None:
+        self.pooled = pooled
         self.domain = _checks.instance(domain, "domain", Domain, "a Domain")
         self._marginals = tuple(map(_frozen, _checks.items(marginals, "marginals")))
         self._counts = _frozen(counts)
@@ -273,7 +277,7 @@ class PairCounts(Result):
             tables = self._tables_of(indices[first], indices[second], shape)
             put_stack(counts, offsets[pairs], tables)
         marginals = [self._marginals[index] for index in indices]
-        return PairCounts(domain, marginals, counts, population=self.population)
+        return PairCounts(domain, marginals, counts, population=self.population, pooled=self.pooled)
 
     def _tables_of(self, rows: Integers, columns: Integers, shape: tuple[int, int]) -> Integers:
         """Return the tables of pairs of attributes (rows[i], columns[i]), transposed as needed."""
@@ -288,7 +292,13 @@ class PairCounts(Result):
     def rename(self, names: dict[str, str]) -> "PairCounts":
         """Return the counts with attributes renamed, old name to new."""
         domain = self.domain.rename(names)
-        return PairCounts(domain, self._marginals, self._counts, population=self.population)
+        return PairCounts(
+            domain,
+            self._marginals,
+            self._counts,
+            population=self.population,
+            pooled=self.pooled,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts to a Parquet file in long form, atomically.
@@ -360,7 +370,11 @@ class PairCounts(Result):
                 for part in (self, other)
             )
         return PairCounts(
-            self.domain, marginals, self._counts + other._counts, population=population
+            self.domain,
+            marginals,
+            self._counts + other._counts,
+            population=population,
+            pooled=self.pooled or other.pooled,
         )
 
     def __eq__(self, other: object) -> bool:

@@ -33,6 +33,7 @@ class _Attribute(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     values: list[str]
     edges: list[float | Literal["inf", "-inf"]] = []
+    merged: list[tuple[str, str]] = []
 
 
 class _FormatVersion(msgspec.Struct):
@@ -45,6 +46,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     records: int
     attributes: list[_Attribute]
     population: int | None = None
+    pooled: bool = False
 
 
 def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
@@ -105,12 +107,14 @@ def _labels(domain: Domain) -> list[str]:
 
 def _header(pairs: PairCounts) -> dict[str, Any]:
     sampled = {} if pairs.population is None else {"population": pairs.population}
+    pooled = {"pooled": True} if pairs.pooled else {}
     return {
         "format": "seepage pair counts",
         "version": VERSION,
         "records": pairs.records,
         "attributes": pairs.domain.to_dicts(),
         **sampled,
+        **pooled,
     }
 
 
@@ -126,6 +130,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     try:
         domain = Domain.from_dicts(map(msgspec.structs.asdict, header.attributes))
         pairs = _from_table(table, domain, header.population)
+        pairs.pooled = header.pooled
     except (InputError, UnicodeError, IndexError) as problem:
         raise _damaged(file, str(problem)) from None
     if pairs.records != header.records:

@@ -61,7 +61,9 @@ def recoded(counted: Counts, domain: Domain, codes: Sequence[Integers]) -> Count
 def _recoded_records(records: Records, domain: Domain, codes: Sequence[Integers]) -> Records:
     columns = [new[old] for new, old in zip(codes, records.codes.T, strict=True)]
     rows = np.stack(columns, axis=1)
-    return Records(domain, rows, records.weights, population=records.population)
+    result = Records(domain, rows, records.weights, population=records.population)
+    result.pooled = records.pooled
+    return result
 
 
 def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers]) -> PairCounts:
@@ -80,7 +82,7 @@ def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers])
         old = stacked(pairs.counts, old_offsets[group], sizes[a[0]], sizes[b[0]])
         np.add.at(tables.reshape(-1), index.reshape(-1), old.reshape(-1))
         put_stack(cells, offsets[group], tables)
-    return PairCounts(domain, marginals, cells, population=pairs.population)
+    return PairCounts(domain, marginals, cells, population=pairs.population, pooled=pairs.pooled)
 
 
 def widened(pairs: PairCounts, domain: Domain) -> PairCounts:
@@ -243,7 +245,9 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
     if not rare:
         return counted
     parts = [_pooled(attribute, rare.get(attribute.name, ())) for attribute in counted.domain]
-    return recoded(counted, Domain(new for new, _ in parts), [codes for _, codes in parts])
+    result = recoded(counted, Domain(new for new, _ in parts), [codes for _, codes in parts])
+    result.pooled = True
+    return result
 
 
 def _pooled(attribute: Attribute, rare: Sequence[str]) -> tuple[Attribute, Integers]:
@@ -330,4 +334,5 @@ def _renamed(attribute: Attribute, labels: Any) -> Attribute:
         label if new.count(label) == 1 else f"{label} ({value})"
         for label, value in zip(new, attribute.values, strict=True)
     ]
-    return Attribute(attribute.name, tuple(distinct), attribute.edges)
+    merged = tuple((raw, distinct[attribute.code(label)]) for raw, label in attribute.merged)
+    return Attribute(attribute.name, tuple(distinct), attribute.edges, merged)

@@ -5,10 +5,10 @@ Pair counts do not determine how much several sources reveal together [theory-to
 
 import math
 import secrets
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,8 +29,11 @@ from seepage.data.counting.distinct import (
 )
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.table.options import DataOptions
+from seepage.data.table.options import ANSWERS, DataOptions
 from seepage.errors import DomainError
+
+if TYPE_CHECKING:
+    from seepage.data.answers import FixedDomain
 
 MAX_CELLS = 1 << 27
 """Maximum size of a joint table of counts: 1 GB."""
@@ -49,13 +52,36 @@ class RecordOptions(DataOptions):
         Number of records to draw without replacement; all records if there are no more.  The
         domain is still that of the whole table, and `pool` counts the records of the sample.
     seed
-        Seed of the sample.  The same seed gives the same sample of the same files, with or without
-        Spark; a Spark DataFrame has no order, so its sample also depends on its partitions.  None
-        draws a different sample each time.
+        Seed of the sample and the part.  The same seed gives the same sample of the same files,
+        with or without Spark; a Spark DataFrame has no order, so its sample also depends on its
+        partitions.  None draws a different sample each time.
+    scope
+        `"population"`: a domain that is not given is fixed on a random part of the records (a
+        twentieth, a fifth below 20,000), and the result has only the others, all of them coded in
+        it, so that they can certify something about whoever else answers; see `Records.fixed`.
+        `"table"`: the domain is that of all records, and all are in the result.
+    answers, order, keep
+        `"merged"`: answers are chosen by the rule of `seepage.data.answers`, with the scales in
+        `order` (labels in their order, by attribute); `"as-is"`: the values seen, numbers in bins.
+        Columns without two answers that are common enough are left out, unless in `keep`.
     """
 
     sample: int | None = None
     seed: int | None = 0
+    scope: str = "table"
+    answers: str = "as-is"
+    order: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    keep: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checks.choice(self.scope, "scope", ("table", "population"))
+        _checks.choice(self.answers, "answers", ANSWERS)
+
+    @property
+    def merges_answers(self) -> bool:
+        """Whether answers are merged by the rule."""
+        return self.answers == "merged"
 
 
 class Records(Result):
@@ -74,6 +100,14 @@ class Records(Result):
         Multiplicity of each row, 1 by default.  They sum to at most 2^53.
     population
         For a sample, the number of records that it was drawn from; None for a whole table.
+
+    Attributes
+    ----------
+    fixed
+        How the domain was fixed, where that was on a part of the records; else None.
+    pooled
+        Whether values were merged by the counts of these very records, which then certify nothing
+        for a population.
 
     Examples
     --------
@@ -100,6 +134,8 @@ class Records(Result):
         self.population = population
         if population is not None:
             self.population = _checks.integer(population, "population", self.records)
+        self.fixed: FixedDomain | None = None
+        self.pooled = False
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
             part.flags.writeable = False
@@ -131,17 +167,28 @@ class Records(Result):
         >>> Records.from_data(people, sample=2)
         Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
-        new_gathering = _gathering(options.sample, options.seed)
-        if options.engine == SPARK or is_spark_frame(data):
+        seed = secrets.randbits(63) if options.seed is None else options.seed
+        seed = _checks.integer(seed, "seed", 0)
+        new_gathering = _gathering(options.sample, seed)
+        spark = options.engine == SPARK or is_spark_frame(data)
+        fixed, part = None, None
+        if options.domain is None and (options.scope == "population" or options.merges_answers):
+            from seepage.data.answers import fixed_on_part
+
+            data, fixed = fixed_on_part(data, options, seed)
+            part = fixed.part
+            options = replace(options, domain=fixed.domain, bins=None, pool=None)
+        if spark:
             from seepage.data.spark.engine import gather_with_spark
 
-            domain, gathered = gather_with_spark(data, options, new_gathering)
+            domain, gathered = gather_with_spark(data, options, new_gathering, part)
             rows, weights = gathered.rows()
         else:
-            read = gather_local(data, options, new_gathering, options.progress)
+            read = gather_local(data, options, new_gathering, options.progress, part)
             domain, gathered, (rows, weights) = read
         whole = options.sample is None or gathered.seen <= options.sample
         records = cls(domain, rows.T, weights, population=None if whole else gathered.seen)
+        records.fixed = fixed
         if options.pool is None:
             return records
         from seepage.data.recoding import pool_rare
@@ -216,17 +263,17 @@ class Records(Result):
     def select(self, names: Iterable[str | SupportsIndex]) -> "Records":
         """Return the records of these attributes only, in this order."""
         chosen = self._indices(names)
-        return Records(
-            self.domain.select(chosen),
-            self.codes[:, chosen],
-            self.weights,
-            population=self.population,
-        )
+        domain = self.domain.select(chosen)
+        return self._like(Records(domain, self.codes[:, chosen], self.weights))
 
     def rename(self, names: dict[str, str]) -> "Records":
         """Return the records with attributes renamed, old name to new."""
-        domain = self.domain.rename(names)
-        return Records(domain, self.codes, self.weights, population=self.population)
+        return self._like(Records(self.domain.rename(names), self.codes, self.weights))
+
+    def _like(self, other: "Records") -> "Records":
+        """Return other records with what is known of where these come from."""
+        other.population, other.pooled = self.population, self.pooled
+        return other
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
         """Return the index of each record's group: records with equal values of some attributes.
@@ -248,7 +295,9 @@ class Records(Result):
         few = len(self) * columns**2 <= MAX_WEIGHTED
         counts = self._weighted_counts() if few else self._counts_by_bit()
         marginals = [self.marginal(i) for i in range(columns)]
-        return PairCounts(self.domain, marginals, counts, population=self.population)
+        return PairCounts(
+            self.domain, marginals, counts, population=self.population, pooled=self.pooled
+        )
 
     def _weighted_counts(self) -> Integers:
         """Pair counts of few rows: sums of weights, exact in doubles up to 2^53."""
@@ -312,12 +361,11 @@ class Records(Result):
         return columns | {name: self.weights}
 
 
-def _gathering(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
+def _gathering(sample: int | None, seed: int) -> Callable[[], Gathering]:
     """Return the constructor of an empty `DistinctRecords`, or of a `RecordSample`."""
     if sample is None:
         return DistinctRecords
-    fixed = secrets.randbits(63) if seed is None else _checks.integer(seed, "seed", 0)
-    return partial(RecordSample, _checks.integer(sample, "sample", 1), fixed)
+    return partial(RecordSample, _checks.integer(sample, "sample", 1), seed)
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:

@@ -42,6 +42,10 @@ USABLE = ("worst", "exact", "merged", "sampled", "independent", "sum")
 """The guarantees of totals by which budgets can be calibrated."""
 
 
+FOR_POPULATION = ("auto", "exact", "merged")
+"""The guarantees that can be certified for the population."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class WitnessAudit(Result):
     """Result of a witness search at some budgets.
@@ -175,7 +179,9 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     """Return the budgets of `find_budgets`."""
     guarantee = options.guarantee
     data, settled, found = settle(data, options, asked=True)
-    counted = as_counted(data, **options.records_options(options.seed) | settled)
+    certain = guarantee in FOR_POPULATION and options.scope != "table"
+    reading = options.records_options(options.seed, "population" if certain else "table")
+    counted = as_counted(data, **reading | settled)
     scope = _scope(options, counted)
     problem = make_problem(counted, options, scope)
     problem = replace(problem, guarantee=_guarantee(guarantee, problem))
@@ -198,11 +204,9 @@ def _scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
     """Return the scope given, by default the population if records and guarantee allow it."""
     scope = options.scope
     if scope is None:
-        allowed = ("auto", "exact", "merged")
-        for_population = isinstance(counted, Records) and options.guarantee in allowed
+        for_population = isinstance(counted, Records) and options.guarantee in FOR_POPULATION
         scope = "population" if for_population else "table"
-    if scope == "table":
-        check_whole_table(counted, options.guarantee, "budgets")
+    check_whole_table(counted, options.guarantee, "budgets", scope)
     return scope
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from seepage import _checks
 from seepage._options import option
-from seepage.data.table.options import DataOptions
+from seepage.data.table.options import ANSWERS, DataOptions
 from seepage.errors import InputError
 
 SHAPES = ("never", "single", "forms", "record")
@@ -49,9 +49,11 @@ class PlanningOptions(DataOptions):
     least: Any = option(0.0, "Minimum budget of a collected attribute.", type=float)
     sample: int | None = option(None, "Plan with N records drawn at random.", metavar="N")
 
-    def records_options(self, seed: int | None) -> dict[str, Any]:
-        """Return the options of reading `data` that were given, with the sample's seed."""
+    def records_options(self, seed: int | None, scope: str) -> dict[str, Any]:
+        """Return the options of reading `data` that were given, with scope, sample and seed."""
         given = {name: value for name, value in self.reading.items() if name != "progress"}
+        if scope == "population":
+            given |= {"scope": scope, "seed": seed}
         return given if self.sample is None else {**given, "sample": self.sample, "seed": seed}
 
 
@@ -87,6 +89,13 @@ class DesignOptions(PlanningOptions):
         For whom every limit holds: `"population"`, with this confidence for all limits at once,
         if the records are a random sample of it with one record per person (table option
         `person`), and then a sample of them too; or `"table"`, for the people in the table only.
+    answers, order
+        `"merged"` (the default for the population): the answers of each question are chosen on a
+        random part of the records, at most 6 intervals of a number, rare labels as "(other)", so
+        that every answer has people enough to be certified; columns in which all answers but one
+        are rare are not asked, unless another option names them.  `"as-is"` (the default for the
+        table): the values of the part or the table.  `order` gives the scale of an attribute,
+        labels in their order, whose neighbours are then merged.
     shape
         The forms that may send one shaped report, if it is more precise and has at most 32
         combinations of answers: `"never"`, `"single"` for forms of one attribute, `"forms"` for
@@ -120,6 +129,19 @@ class DesignOptions(PlanningOptions):
         choices=("population", "table"),
     )
     confidence: float = option(0.95, "Confidence of all limits together.")
+    answers: str | None = option(
+        None,
+        "merged: the answers that have people enough, chosen on a part of the records (the "
+        "default for the population); as-is: all values.",
+        choices=ANSWERS,
+    )
+    order: Mapping[str, Sequence[str]] = field(
+        default_factory=dict,
+        metadata={
+            "help": "The labels of a scale in their order; neighbours are merged.",
+            "metavar": "COLUMN=A,B,...",
+        },
+    )
     shape: str = option(
         "forms",
         "Which forms may send one shaped report; record: without a limit per changed answer.",
@@ -143,6 +165,31 @@ class DesignOptions(PlanningOptions):
             design_limit(self.record_limit, "record_limit")
         if self.largest is not None:
             _checks.integer(self.largest, "largest", 1)
+        if self.answers is not None:
+            _checks.choice(self.answers, "answers", ANSWERS)
+        for name, labels in _checks.mapping(self.order, "order").items():
+            _checks.texts(labels, f"order of {name}")
+
+    def records_options(self, seed: int | None, scope: str) -> dict[str, Any]:
+        """Return the options of reading `data`, with how answers are chosen."""
+        given = super().records_options(seed, scope)
+        merging = scope == "population" or bool(self.order)
+        chosen = self.answers or ("merged" if merging else "as-is")
+        return {**given, "answers": chosen, "order": self.order, "keep": self._named()}
+
+    def _named(self) -> frozenset[str]:
+        """Return the attributes that an option names: they are asked whatever their answers."""
+        fields_of = ("columns", "public", "left_out", "known", "together", "never", "joint")
+        found, pending = set[str](), [getattr(self, name) for name in fields_of]
+        mappings = (self.limit, self.weights, self.least)
+        pending += [one for one in mappings if isinstance(one, Mapping)]
+        while pending:
+            one = pending.pop()
+            if isinstance(one, str):
+                found.add(one)
+            elif isinstance(one, (Sequence, Mapping)):
+                pending += list(one)
+        return frozenset(found)
 
 
 def positive_limit(value: Any, what: str = "limit") -> float:

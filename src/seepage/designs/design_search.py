@@ -96,7 +96,12 @@ def find_design(data: Any, options: DesignOptions) -> Design:
 def designed(data: Any, options: DesignOptions) -> Design:
     """Return the design of `find_design`."""
     data, settled, notes = settle(data, options, asked=True)
-    records = as_records(data, **options.records_options(options.seed) | settled)
+    records = as_records(data, **options.records_options(options.seed, options.scope) | settled)
+    if records.fixed is None and (options.order or options.answers == "merged"):
+        raise InputError(
+            "answers are merged where a table is read without a domain, and these records have one",
+            parameter="order" if options.order else "answers",
+        )
     hint = Text("give the table itself, or ", Setting("scope", "population"))
     check_whole_table(records, "exact", "designs for the table", options.scope, hint)
     found = search_design(records, options)
@@ -335,6 +340,8 @@ class DesignRun:
 
     def _notes(self) -> Iterator[str]:
         problem = self.problem
+        if self.records.fixed is not None:
+            yield from self.records.fixed.notes()
         for attribute in problem.domain:
             if attribute.size == 1:
                 yield f"{attribute.name!r} has one value: nothing to ask"

@@ -13,15 +13,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, round_up
 from seepage._results import Result, json_ready
-from seepage.data.domain import Domain, short_list, target_and_source
+from seepage.data.domain import Domain, check_not_pooled, short_list, target_and_source
 from seepage.errors import InputError
+from seepage.leakage.deviations import binomial_confidence_limit
 from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import by_kind
@@ -90,6 +91,8 @@ class LeakageIntervals(Result):
         The leakages of the table.
     confidence
         The joint confidence level of all intervals.
+    condition
+        Whom the intervals speak of.
     lower, upper
         The confidence limits in nats, rows targets and columns sources; the diagonal is 0.
     too_few
@@ -105,6 +108,8 @@ class LeakageIntervals(Result):
     >>> round(leak.lower, 2), round(leak.leakage, 2), round(leak.upper, 2)
     (0.7, 0.71, 0.72)
     """
+
+    condition: ClassVar[str] = "of people with values of this table"
 
     matrix: "LeakageMatrix"
     confidence: float
@@ -166,6 +171,7 @@ def population_intervals(matrix: "LeakageMatrix", confidence: float) -> LeakageI
     """Return the simultaneous intervals of all entries, see `LeakageMatrix.interval`."""
     if matrix.radius:
         raise InputError(f"intervals need a matrix with radius 0, got radius {matrix.radius:g}")
+    check_not_pooled(matrix.pairs)
     limits = _PairIntervals(matrix, 1.0 - confidence)
     limits.compute()
     for values in (limits.lower, limits.upper):
@@ -209,7 +215,8 @@ class _PairIntervals:
             self.sets.append(sets)
         varying = sum(size > 1 for size in self.sizes)
         pairs = max(1, varying * (varying - 1))
-        counts = [2 * self._statements(source) for source in range(len(self.sizes))]
+        # twice the values seen, see `_add_unseen`
+        counts = [2 * (2 * self._statements(k) + 1) for k in range(len(self.sizes))]
         log_beta = math.log(beta)
         c = [[math.log(size * n * pairs) - log_beta for n in counts] for size in self.sizes]
         self.c = np.array(c)
@@ -243,6 +250,7 @@ class _PairIntervals:
         for source, columns in self.columns.items():
             if columns is None:
                 self.lower[:, source] = 0.0
+        self._add_unseen()
         for source, (release, sets) in enumerate(
             zip(self.matrix.releases, self.sets, strict=True)
         ):  # the leakage is at most bound(epsilon); log-ratios grow by at most the contrast
@@ -250,6 +258,31 @@ class _PairIntervals:
                 excess = round_up(sets.contrast - release.epsilon, 8)
                 self.lower[:, source] = np.maximum(self.lower[:, source] - excess, 0.0)
                 self.upper[:, source] = np.minimum(self.upper[:, source], release.epsilon)
+
+    def _add_unseen(self) -> None:
+        """Add to upper limits what people with values outside the domain can make of them.
+
+        The domain is the values seen.  Those who can answer have the frequencies G(z | x) / (1 -
+        u_x), u_x the share of people with x whose value is outside.  That is at most the share
+        of values not seen with any other x', which are independent of the records with x: a
+        binomial limit.  Values so frequent that an upper limit may fail are themselves unseen with
+        the same small probability, so that twice the values seen are enough for the union bound.
+        """
+        for low, high, tables in self.matrix.pairs.tables_by_shape():
+            if min(tables.shape[1:]) < 2:
+                continue
+            both = (low, high, tables), (high, low, tables.transpose(0, 2, 1))
+            for targets, sources, counts in both:
+                alone = np.where(counts == counts.sum(axis=1, keepdims=True), counts, 0)
+                people = counts.sum(axis=2)
+                c = np.broadcast_to(self.c[targets, sources][:, None], people.shape)
+                unseen = binomial_confidence_limit(alone.sum(axis=2), people, c, above=True)
+                with np.errstate(divide="ignore"):
+                    more = -np.log1p(-np.minimum(unseen, 1.0)).max(axis=1)
+                contrast = np.array([self.sets[source].contrast for source in sources])
+                upper = self.upper[targets, sources]
+                added = np.where(upper > 0, round_up(upper + more, 4), upper)
+                self.upper[targets, sources] = np.minimum(added, np.maximum(upper, contrast))
 
     def _compute_source(self, source: int) -> None:
         """Compute the intervals of all targets for a source with too many sets to enumerate."""

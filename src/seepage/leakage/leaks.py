@@ -180,7 +180,7 @@ class Leak:
     >>> import seepage as sp
     >>> matrix = sp.leakage_matrix("adult", 1.0, mechanism="grr")
     >>> matrix.interval()["sex", "relationship"].sentence()
-    'relationship -> sex: 0.71 nats, 0.70 to 0.73 in the population'
+    'relationship -> sex: 0.71 nats, 0.69 to 0.73 in the population'
     """
 
     target: str
@@ -300,6 +300,12 @@ def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
     _checks.integer(count, "count", 0)
     if matrix.radius:
         return []
+    if matrix.pairs.pooled:  # without confidence limits
+        found = (
+            (leak, matrix.leak_among(leak.target, leak.source, support(matrix)))
+            for leak in matrix.strongest(count)
+        )
+        return [replace(leak, witness=one.witness, supported=one.value) for leak, one in found]
     intervals, names = matrix.interval(), matrix.domain.names
     group_of = {k: group for group in groups(matrix) for k in group}
     order = np.lexsort((-intervals.values.ravel(), -intervals.lower.ravel()))

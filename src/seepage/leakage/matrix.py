@@ -172,12 +172,21 @@ class LeakageMatrix(Result):
             for t, s in pairs[:count]
         ]
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are confidence limits: no robust bounds, no values pooled by counts."""
+        return not self.radius and not self.pairs.pooled
+
     def interval(self, confidence: float = 0.95) -> LeakageIntervals:
         """Return lower and upper confidence limits of every leakage for the population.
 
         All intervals of all pairs hold simultaneously with this confidence, if the records are a
         random sample of the population, one record per person [theory-population].  They use the
         counts without smoothing.  The upper end for a public attribute may be infinite.
+
+        They speak of people whose values are among those of the table: upper limits include what
+        others would change, lower ones take the values as declared.  Values that were pooled by
+        the same counts raise an InputError.
 
         Parameters
         ----------

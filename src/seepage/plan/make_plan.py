@@ -291,6 +291,7 @@ def plan_of_forms(
             name=attribute.name,
             values=attribute.values,
             edges=tuple(json_ready(attribute.edges)),
+            merged=attribute.merged,
             public=attribute.name in public_names,
             limit=limits[index],
             frequencies=tuple(map(float, nominal[index])) if len(nominal) else (),

@@ -119,6 +119,8 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
         The largest admissible total in nats; None for no limit.
     values, edges
         The values in the order of their codes, and the bin edges of a binned number.
+    merged
+        Further values and what each is coded as, `"*"` for all others, see `Attribute`.
     frequencies
         Nominal frequencies of the values, fixed in advance: they give the weights of the forms in
         an estimate.  Empty: uniform.
@@ -130,6 +132,7 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     values: tuple[str, ...]
     edges: tuple[float | Literal["inf", "-inf"], ...] = ()
     frequencies: tuple[Budget, ...] = ()
+    merged: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.attribute.size and self.frequencies:
@@ -138,7 +141,7 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
     @property
     def attribute(self) -> Attribute:
         """The attribute with its values and bin edges."""
-        return Attribute(self.name, self.values, tuple(map(float, self.edges)))
+        return Attribute(self.name, self.values, tuple(map(float, self.edges)), self.merged)
 
 
 class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):

@@ -38,9 +38,13 @@ from seepage.totals.result import (
     SCOPES,
     TotalLeakage,
     TotalsComparison,
+    check_whole_table,
 )
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import witness_totals
+
+DECLARED = "for people whose values are in the domain, which is taken as declared beforehand"
+"""The condition of what is certified on records that came with their domain."""
 
 FROM_PAIRS = ("worst", "independent", "sum")
 """Guarantees that are computed from pair counts; the others need records."""
@@ -126,6 +130,8 @@ class TotalOptions(TotalSettings, DataOptions):
     def prepare(self, data: Any, records: bool) -> tuple[PairCounts | Records, LeakageMatrix]:
         """Return the counted data, with records if asked for, and their leakage matrix."""
         reading = {name: value for name, value in self.reading.items() if name != "progress"}
+        if self.scope == "population" and records:
+            reading |= {"scope": self.scope, "seed": self.seed}
         if self.sample is not None:
             reading |= {"sample": self.sample, "seed": self.seed}
         counted = as_counted(data, records=records or self.sample is not None, **reading)
@@ -293,13 +299,17 @@ def compute_total(
             "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
             f"got {guarantee!r}"
         )
+    if population:
+        check_whole_table(data, guarantee, "totals", settings.scope)
     values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
     if population:
         note = (
             f"for the people whom the {data.records:,} records were drawn from at random, one "
             "record per person"
         )
-        more = {"confidence": settings.confidence, "notes": (note,), "scope": "population"}
+        fixed = data.fixed if isinstance(data, Records) else None
+        notes = (note, *((DECLARED,) if fixed is None else fixed.notes()))
+        more = {"confidence": settings.confidence, "notes": notes, "scope": "population"}
         return TotalLeakage(guarantee, "statistical", values, deltas, matrix, **more)
     notes = (*more.pop("notes", ()), *_unseen_notes(matrix))
     kind = GUARANTEES[guarantee].kind

@@ -17,6 +17,7 @@ from seepage.data.table.options import TableOptions
 from seepage.errors import Setting, TableError
 
 if TYPE_CHECKING:
+    from seepage.data.table.persons import RandomPart
     from seepage.data.table.scan import CodedBatch
 
 
@@ -142,6 +143,7 @@ def gather_local(
     options: TableOptions,
     new_gathering: Callable[[], Gathering],
     progress: Progress | None = None,
+    part: "RandomPart | None" = None,
 ) -> tuple[Domain, Gathering, tuple[Codes, Integers]]:
     """Return the domain of a table, its gathered records, and these in codes of the domain.
 
@@ -155,6 +157,8 @@ def gather_local(
         Constructor of an empty `DistinctRecords` or `RecordSample`.
     progress
         Called with the number of records read and their total, None if unknown.
+    part
+        Records that are left out; None for none.
     """
     from seepage.data.table.scan import open_scan
 
@@ -164,7 +168,7 @@ def gather_local(
             gathering.add(*batch)
         return gathering
 
-    scan = open_scan(data, options)
+    scan = open_scan(data, options, part)
     gathered = scan.read(gather, progress)
     domain, orders = scan.finish()
     rows, weights = gathered.rows()

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from seepage.data.answers import LARGE_PART, MAX_PART, SMALL_PART, SMALL_TABLE
 from seepage.data.counting.count import PairAccumulator
 from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import ALL_OTHERS, Domain
@@ -23,7 +24,14 @@ from seepage.data.table.bins import Edges
 from seepage.data.table.column import Column, columns_of
 from seepage.data.table.column_numbers import NumberSummary, share_of
 from seepage.data.table.options import TableOptions
-from seepage.data.table.persons import FirstOfPerson, FirstRecords, IndexedRecords, RecordChoice
+from seepage.data.table.persons import (
+    FirstOfPerson,
+    FirstRecords,
+    IndexedRecords,
+    OutsidePart,
+    RandomPart,
+    RecordChoice,
+)
 from seepage.data.table.scan import TableScan, check_records, summaries_of
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
@@ -114,10 +122,20 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
     return counted.counts(domain)
 
 
-def _accumulate(table: Input, options: TableOptions, domain: Domain, new: Callable[[], Any]) -> Any:
-    """Return the records coded in a domain, accumulated from a `new` accumulator per task."""
+def _accumulate(
+    table: Input,
+    options: TableOptions,
+    domain: Domain,
+    new: Callable[[], Any],
+    part: RandomPart | None = None,
+) -> Any:
+    """Return the records coded in a domain, accumulated from a `new` accumulator per task.
+
+    Those of `part` are left out.
+    """
     coding = plan_coding(table.names, options, domain)
-    choice = _one_per_person(table, options.person, coding)
+    first = _one_per_person(table, options.person, coding)
+    choice = first if part is None else OutsidePart(part, first)
     work = partial(accumulate_shard, coding=coding, new=new, choice=choice)
     result: ShardResult = run(table, coding[0], work)
     check_records(result.rows, result.kept)
@@ -146,8 +164,23 @@ def _one_per_person(table: Input, person: str | None, coding: Coding) -> Indexed
     return None
 
 
+def split_frame(data: Any, person: str | None, seed: int) -> tuple[Any, Any]:
+    """Return a random part of a DataFrame, of one record per person, as a table, and the rest.
+
+    A DataFrame may be computed anew for each job: it is kept, so that both are disjoint.
+    """
+    with translated_errors():
+        frame = (data if person is None else data.dropDuplicates([person])).persist()
+        share = LARGE_PART if frame.count() < SMALL_TABLE else SMALL_PART
+        part, rest = frame.randomSplit([share, 1 - share], seed)
+        return part.limit(MAX_PART).toArrow(), rest
+
+
 def gather_with_spark(
-    data: Any, options: TableOptions, new_gathering: Callable[[], Gathering]
+    data: Any,
+    options: TableOptions,
+    new_gathering: Callable[[], Gathering],
+    part: RandomPart | None = None,
 ) -> tuple[Domain, Gathering]:
     """Return the domain of a table and its gathered records, in codes of the domain.
 
@@ -159,6 +192,8 @@ def gather_with_spark(
         The table options.
     new_gathering
         Constructor of an empty `DistinctRecords` (limited to 0.5 GB here) or `RecordSample`.
+    part
+        Records of files that are left out; None for none.
 
     Notes
     -----
@@ -168,7 +203,7 @@ def gather_with_spark(
         new_gathering = partial(DistinctRecords, MAX_RECORD_BYTES)
     with open_input(data) as table:
         domain, _ = _find_domain(table, options, count=False)
-        return domain, _accumulate(table, options, domain, new_gathering)
+        return domain, _accumulate(table, options, domain, new_gathering, part)
 
 
 @dataclass

@@ -61,7 +61,7 @@ class Column:
         Whether it consists of fields of a text file, which have no type.
     other
         The value of a given domain that stands for values outside it, also for texts and numbers
-        outside the bins; "(other)" by default.
+        outside the bins; by default the attribute's own, see `Attribute.catch_all`.
 
     Attributes
     ----------
@@ -82,10 +82,11 @@ class Column:
     ) -> None:
         self.source, self.name = choice
         self._options = options
-        self._other = OTHER if other is None else other
         self.fields = fields
         self.markers = marker_labels(options.markers_of(self.source))
         self.given = None if options.domain is None else options.domain[self.name]
+        own = None if self.given is None else self.given.catch_all
+        self._other = other or own or OTHER
         self.rule = options.bins_of(self.name)
         named = isinstance(options.bins, Mapping) and self.name in options.bins
         self.binned_by_name = named and not isinstance(self.rule, NoBins)

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from seepage._numerics import Codes, Integers
-from seepage.data.domain import MISSING, OTHER, Attribute
+from seepage.data.domain import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.errors import Setting, TableError, Text
 
 Key: TypeAlias = float | str | None
@@ -207,6 +207,8 @@ class Alphabet:
     def __post_init__(self) -> None:
         values = () if self.given is None else self.given.values
         self._codes = {value: code for code, value in enumerate(values)}
+        merged = () if self.given is None else self.given.merged
+        self._codes |= {value: self._codes[label] for value, label in merged if value != ALL_OTHERS}
         self._keys: list[Key] = []
         self._texts = 0
         self._seen: set[int] = set()

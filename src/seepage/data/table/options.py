@@ -20,6 +20,9 @@ MAX_ALPHABET = 2**16 - 2
 DEFAULT_BINS = 10
 """Number of quantile bins by default."""
 
+ANSWERS = ("merged", "as-is")
+"""Values of the option `answers`, see `seepage.data.answers`."""
+
 BinRule: TypeAlias = int | str | Sequence[float] | None
 Bins: TypeAlias = BinRule | Mapping[str, BinRule]
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
 from seepage.data.table.column import plain
+from seepage.data.table.column_numbers import record_priorities
 from seepage.data.table.labels import field_key
 from seepage.errors import TableError
 
@@ -148,7 +149,60 @@ class IndexedRecords:
         return mask if kept is None else mask & kept
 
 
-RecordChoice: TypeAlias = FirstOfPerson | IndexedRecords
+@dataclass(frozen=True)
+class RandomPart:
+    """A random part of the records of a table, or of its people with all their records.
+
+    Parameters
+    ----------
+    seed
+        The seed of the priorities, of records by index or of people by key.
+    threshold
+        A record belongs to the part if its priority is below; the share is threshold / 2^64.
+    person
+        The column that identifies the person; None if every record is a person of its own.
+    fields
+        Whether that column consists of fields of a text file.
+    """
+
+    seed: int
+    threshold: int
+    person: str | None = None
+    fields: bool = False
+
+    def priorities(self, people: pa.Array | None, first: int, rows: int) -> Keys:
+        """Return the priorities of a batch's records, see `FirstOfPerson.chosen`."""
+        if self.person is None or people is None:
+            return record_priorities(first, rows, self.seed)
+        keys = person_keys(people, self.person, first, fields=self.fields)
+        mixed = keys + np.uint64(self.seed * 0x9E3779B97F4A7C15 % 2**64)  # SplitMix64
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+class OutsidePart:
+    """Selects records outside a random part, among those of another choice, if any."""
+
+    def __init__(self, part: RandomPart, among: "FirstOfPerson | IndexedRecords | None") -> None:
+        self.column = part.person
+        self._part, self._among = part, among
+
+    def reset(self) -> None:
+        """Forget all people seen."""
+        if self._among is not None:
+            self._among.reset()
+
+    def chosen(
+        self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
+    ) -> Booleans:
+        """Return the mask of a batch's records; see `FirstOfPerson.chosen`."""
+        outside = self._part.priorities(people, first, rows) >= np.uint64(self._part.threshold)
+        kept = outside if kept is None else outside & kept
+        return kept if self._among is None else self._among.chosen(people, first, rows, kept)
+
+
+RecordChoice: TypeAlias = FirstOfPerson | IndexedRecords | OutsidePart
 """Selection of records during a scan, by an identifying column or by index."""
 
 

@@ -14,7 +14,7 @@ from seepage.data.table.column import Column, columns_of
 from seepage.data.table.column_numbers import NumberSummary, record_priorities
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
-from seepage.data.table.persons import FirstOfPerson, RecordChoice
+from seepage.data.table.persons import FirstOfPerson, OutsidePart, RandomPart, RecordChoice
 from seepage.data.table.sources import Source, open_source
 from seepage.errors import TableError
 
@@ -329,7 +329,9 @@ def check_records(rows: int, kept: int) -> None:
         raise TableError(f"no record is left: all {rows:,} have a missing value")
 
 
-def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
+def open_scan(
+    data: Any, options: TableOptions | None = None, part: RandomPart | None = None
+) -> TableScan:
     """Return the scan of a table.
 
     Parameters
@@ -339,6 +341,8 @@ def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
         (text also gzipped), of a folder of such files, a glob, or a list of paths.
     options
         The table options; the defaults if not given.
+    part
+        Records that are left out; None for none.
 
     Examples
     --------
@@ -356,5 +360,6 @@ def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
     if source.rows_total == 0:
         raise TableError("the table has no records")
     person = chosen.person
-    choice = None if person is None else FirstOfPerson(person, fields=source.fields)
+    first = None if person is None else FirstOfPerson(person, fields=source.fields)
+    choice = first if part is None else OutsidePart(part, first)
     return TableScan(source, columns, chosen, choice=choice)

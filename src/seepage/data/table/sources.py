@@ -384,10 +384,12 @@ class Source(Protocol):
 
 
 def open_source(data: Any, options: TableOptions, *, on_demand: bool = False) -> Source:
-    """Return the source of a frame, a path (file, folder, glob) or a list of paths.
+    """Return the source of a frame, a path (file, folder, glob) or a list of paths; or a source.
 
     `on_demand` is for readers slower than decoding, see `ColumnarSource`.
     """
+    if isinstance(data, FrameSource):
+        return data
     if not isinstance(data, (str, os.PathLike, list, tuple)):
         return open_frame(data)
     kind, files = find_files(data)
@@ -395,5 +397,4 @@ def open_source(data: Any, options: TableOptions, *, on_demand: bool = False) ->
         from seepage.data.table.text_files import TextSource
 
         return TextSource(files, options)
-
     return ColumnarSource(kind, files, on_demand=on_demand)

@@ -1,0 +1,283 @@
+"""The domain of a table fixed on a random part of its records, and the rule that merges answers.
+
+What is read off records is not independent of them: values that a sample shows are overcounted in
+it, and pools of rare ones are made of values whose counts fell low by chance.  So a domain that the
+user does not declare is fixed on a random part of the records, and the others, coded in it, are the
+only ones that certify anything for the population [theory-population: Which answers].
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from seepage._numerics import Integers
+from seepage.data.answer_rule import AnswerRule, interval_edges, least_share, with_catch_all
+from seepage.data.counting.count import is_spark_frame
+from seepage.data.domain import ALL_OTHERS, Attribute, Domain
+from seepage.data.table.column import Column, columns_of, is_number_type
+from seepage.data.table.column_numbers import NumberSummary
+from seepage.data.table.options import MAX_ALPHABET, TableOptions
+from seepage.data.table.persons import FirstOfPerson, RandomPart
+from seepage.data.table.scan import TableScan, check_records, summaries_of
+from seepage.data.table.sources import Source, open_frame, open_source
+from seepage.errors import InputError, TableError
+
+if TYPE_CHECKING:
+    from seepage.data.records import RecordOptions
+
+SMALL_TABLE, LARGE_PART, SMALL_PART = 20_000, 1 / 5, 1 / 20
+"""Below this number of records the part is the larger share of them, else the smaller."""
+
+MAX_PART = 1 << 18
+"""Maximum number of records of the part."""
+
+
+@dataclass(frozen=True)
+class FixedDomain:
+    """How a domain was fixed.
+
+    Parameters
+    ----------
+    domain
+        The domain.
+    part
+        The random part that fixed it, which certifies nothing; None if all records did.
+    records
+        The number of records that fixed it.
+    values
+        The number of values that each attribute had among them.
+    left_out
+        Columns of which all answers but one are too rare to ask for, and that have no part in any
+        promise.
+    merging
+        Whether answers were merged by the rule.
+    """
+
+    domain: Domain
+    part: RandomPart | None
+    records: int
+    values: Mapping[str, int]
+    left_out: tuple[str, ...] = ()
+    merging: bool = True
+
+    def notes(self) -> Iterator[str]:
+        """Yield remarks on the part, on what was merged, and on what is not asked."""
+        if self.part is not None:
+            yield (
+                f"the answers were fixed on a random part of {self.records:,} records, and the "
+                "limits are certified on the others; a value that the part does not have is coded "
+                'as "(other)", or else as the commonest answer'
+            )
+        if self.left_out:
+            yield (
+                "not asked, and nothing is promised about them (all answers but one are too "
+                f"rare): {', '.join(self.left_out)}"
+            )
+        yield from (answers_of(a, self.values[a.name]) for a in self.domain if self.merging)
+
+
+def answers_of(attribute: Attribute, values: int) -> str:
+    """Return a question with its answers in one line, and the number of values that they cover.
+
+    Examples
+    --------
+    >>> days = Attribute("days", ("0", "1 to 5", "6 or more"), (-1e9, 1, 6, 1e9))
+    >>> answers_of(days, 31)
+    'days: 0, 1 to 5, 6 or more (31 values)'
+    """
+    listed = f"{attribute.name}: {', '.join(attribute.values)}"
+    return f"{listed} ({values:,} values)" if values != attribute.size else listed
+
+
+def fixed_on_part(data: Any, options: "RecordOptions", seed: int) -> tuple[Any, FixedDomain]:
+    """Return the data to code, and their domain, see `fix_domain`; also for Spark DataFrames."""
+    if is_spark_frame(data):
+        from seepage.data.spark.engine import split_frame
+
+        part, data = split_frame(data, options.person, seed)
+        held = replace(options, engine="auto", scope="table", person=None)
+        return data, fix_domain(part, held, seed)
+    if not isinstance(data, (str, os.PathLike, list, tuple)):
+        data = open_frame(data)
+    return data, fix_domain(data, options, seed)
+
+
+def fix_domain(data: Any, options: "RecordOptions", seed: int) -> FixedDomain:
+    """Return the domain of a table, fixed on a random part of its records for the population.
+
+    Parameters
+    ----------
+    data
+        A frame, a source, or the path of a file, folder or glob.
+    options
+        The table options, with the scope and how answers are chosen.
+    seed
+        The seed of the part.
+    """
+    source = open_source(data, options)
+    names = [choice.source for choice in options.choose(source.names)]
+    # another stream than NumPy's of the same seed, which may have made the table
+    own = int.from_bytes(hashlib.blake2b(f"part {seed}".encode(), digest_size=8).digest())
+    part = RandomPart(own, 2**64, options.person, source.fields)
+    batches, part = _read_part(source, names, part, options.scope == "table")
+    held = _Held(source, _first_of_each(batches, options.person, source.fields))
+    merging, scale = options.merges_answers, min(1.0, part.threshold / 2**64)
+    people = held.rows_total / scale
+    share = least_share(round(people if options.scope == "table" else people * (1 - scale)))
+    numbers = _numbers(held, options) if merging else {}
+    cuts = {name: interval_edges(one, held.rows_total, share) for name, one in numbers.items()}
+    for name in options.keep:
+        if len(cuts.get(name, ())) == 2:  # a single interval
+            cuts[name] = interval_edges(numbers[name], held.rows_total, 0.0)
+    domain, counts = _scan(held, options, cuts)
+    for name in options.order:
+        domain.index(name)
+    rule = AnswerRule(options, share, scale)
+    attributes, left_out = list[Attribute](), list[str]()
+    for attribute, marginal in zip(domain, counts, strict=True):
+        found = rule.attribute(attribute, marginal, numbers.get(attribute.name))
+        if found.size == 1 and merging and attribute.name not in options.keep:
+            left_out.append(attribute.name)
+            continue
+        lost = found.size == 1 < attribute.size
+        attributes.append(with_catch_all(attribute, marginal) if lost else found)
+    if not attributes:
+        raise InputError(
+            "no column has two answers with enough people; ask for the values as they are",
+            parameter="answers",
+        )
+    values = {a.name: int((m > 0).sum()) for a, m in zip(domain, counts, strict=True)}
+    values |= {name: len(one.distinct()[0]) for name, one in numbers.items() if cuts[name]}
+    excluded = None if options.scope == "table" else part
+    return FixedDomain(
+        Domain(attributes), excluded, held.rows_total, values, tuple(left_out), merging
+    )
+
+
+# The part -----------------------------------------------------------------------------------------
+
+
+class _Held:
+    """The records of a part, held in memory: a `Source`."""
+
+    def __init__(self, source: Source, batches: list[pa.RecordBatch]) -> None:
+        self.names, self.fields, self._batches = source.names, source.fields, batches
+        self.rows_total: int = sum(batch.num_rows for batch in batches)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Return the batches of these columns."""
+        return (batch.select(list(columns)) for batch in self._batches)
+
+
+def _read_part(
+    source: Source, names: Sequence[str], part: RandomPart, whole: bool
+) -> tuple[list[pa.RecordBatch], RandomPart]:
+    """Return the records of a random part, and the part with its threshold.
+
+    A fifth while fewer than 20,000 records were read, then a twentieth, and less where that is
+    more than `MAX_PART`; `whole`: all, up to `MAX_PART`.
+    """
+    threshold = int((1.0 if whole else LARGE_PART) * 2**64)
+    kept, priorities, rows = list[pa.RecordBatch](), list[Any](), 0
+    columns = list(dict.fromkeys([*names, *([part.person] if part.person else [])]))
+
+    def thin() -> None:
+        for index, values in enumerate(priorities):
+            inside = values < np.uint64(min(threshold, 2**64 - 1))
+            kept[index], priorities[index] = kept[index].filter(inside), values[inside]
+
+    for batch in source.batches(columns):
+        people = batch.column(part.person) if part.person else None
+        priorities.append(part.priorities(people, rows, batch.num_rows))
+        kept.append(batch)
+        rows += batch.num_rows
+        if rows >= SMALL_TABLE and not whole:
+            threshold = min(threshold, int(SMALL_PART * 2**64))
+        thin()
+        while sum(map(len, priorities)) > MAX_PART:
+            threshold //= 2
+            thin()
+    check_records(rows, rows)
+    if not sum(map(len, priorities)):
+        raise TableError(
+            f"{rows:,} records are too few to fix the answers on a part of them; declare a domain"
+        )
+    return [batch for batch in kept if batch.num_rows], replace(part, threshold=threshold)
+
+
+def _first_of_each(
+    batches: list[pa.RecordBatch], person: str | None, fields: bool
+) -> list[pa.RecordBatch]:
+    """Return the first record of each person; all if they are not identified."""
+    if person is None:
+        return batches
+    choice = FirstOfPerson(person, fields=fields)
+    return [
+        batch.filter(choice.chosen(batch.column(person), 0, batch.num_rows, None))
+        for batch in batches
+    ]
+
+
+def _numbers(held: _Held, options: TableOptions) -> dict[str, NumberSummary]:
+    """Return summaries of the columns of numbers that the options neither bin nor order."""
+    columns = [
+        column
+        for column in columns_of(held.names, options, fields=held.fields)
+        if _is_open(column, options)
+    ]
+    types = next(held.batches([column.source for column in columns])).schema.types
+    chosen = [
+        column
+        for column, kind in zip(columns, types, strict=True)
+        if held.fields or is_number_type(kind)
+    ]
+    found = zip(chosen, summaries_of(held, chosen) if chosen else (), strict=True)
+    return {
+        column.name: summary
+        for column, summary in found
+        if summary.stray is None and summary.low <= summary.high
+    }
+
+
+def _is_open(column: Column, options: Any) -> bool:
+    """Return whether the rule may choose the bins of a column."""
+    named = isinstance(options.bins, Mapping) and (
+        column.name in options.bins or ALL_OTHERS in options.bins
+    )
+    given = options.bins is not None and not isinstance(options.bins, Mapping)
+    return not (named or given) and column.name not in options.order
+
+
+def _scan(
+    held: _Held, options: Any, cuts: Mapping[str, tuple[float, ...]]
+) -> tuple[Domain, list[Integers]]:
+    """Return the domain of the part, with the cuts as bins, and the counts of its values."""
+    bins = options.bins
+    if cuts:
+        rest = bins if isinstance(bins, Mapping) else {}
+        bins = {**rest, **{name: edges or "none" for name, edges in cuts.items()}}
+    most = MAX_ALPHABET if options.merges_answers else options.max_values
+    table = replace(options, bins=bins, pool=None, max_values=most)
+    columns = columns_of(held.names, table, fields=held.fields)
+    scan = TableScan(held, columns, table)
+    counts = [np.zeros(0, dtype=np.int64)] * len(columns)
+
+    def count(batches: Iterator[Any]) -> None:
+        for batch in batches:
+            for index, codes in enumerate(batch.codes):
+                size = max(batch.sizes[index], len(counts[index]))
+                total = np.bincount(codes, minlength=size)
+                total[: len(counts[index])] += counts[index]
+                counts[index] = total
+
+    scan.read(count)
+    domain, orders = scan.finish()
+    return domain, [
+        np.array([part[code] if code < len(part) else 0 for code in order.tolist()])
+        for part, order in zip(counts, orders, strict=True)
+    ]

@@ -1,0 +1,142 @@
+"""A domain read off the certifying records: attacks by rare and by unseen values.
+
+Each population has many rare values, so that a sample shows few of them and those that it shows
+are overcounted.  The promise is checked against the population itself, in closed form: answers are
+coded as the domain of the result says, also those that it never saw.
+"""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import seepage as sp
+
+
+def _pooled_population(n, rare, rng):
+    """T a fair coin; U one of `rare` values where T is yes, one of ten others where it is no."""
+    t = rng.integers(0, 2, n)
+    u = np.where(t == 1, rng.integers(0, rare, n), rare + rng.integers(0, 10, n))
+    return pd.DataFrame({"T": np.array(["no", "yes"])[t], "U": np.char.add("v", u.astype(str))})
+
+
+def _pooled_masses(rare):
+    yes = {f"v{i}": 1 / rare for i in range(rare)}
+    return yes, {f"v{rare + i}": 0.1 for i in range(10)}
+
+
+def _unseen_population(n, rare, rng):
+    """T a fair coin; where it is yes U is "c" or rare, where it is no "c" or one of eight."""
+    t, z = rng.integers(0, 2, n), rng.random(n)
+    rares = np.char.add("r", rng.integers(0, rare, n).astype(str))
+    eight = np.char.add("w", rng.integers(0, 8, n).astype(str))
+    u = np.where(t == 1, np.where(z < 0.5, "c", rares), np.where(z < 0.2, "c", eight))
+    return pd.DataFrame({"T": np.array(["no", "yes"])[t], "U": u})
+
+
+def _unseen_masses(rare):
+    yes = {"c": 0.5, **{f"r{i}": 0.5 / rare for i in range(rare)}}
+    return yes, {"c": 0.2, **{f"w{i}": 0.1 for i in range(8)}}
+
+
+def _leakage(masses, attribute, epsilon):
+    """The leakage of U about T under GRR, answers coded as the attribute says.
+
+    Without a catch-all only people whose value is in the domain can answer.
+    """
+    rows = []
+    for row in masses:
+        coded = dict.fromkeys(attribute.values, 0.0)
+        for value, mass in row.items():
+            answer = value if value in coded else attribute.catch_all
+            if answer is not None:
+                coded[answer] += mass
+        total = sum(coded.values())
+        rows.append([mass / total for mass in coded.values()])
+    gain = math.expm1(epsilon)
+    return max(abs(math.log1p(gain * a) - math.log1p(gain * b)) for a, b in zip(*rows, strict=True))
+
+
+ATTACKS = {
+    "pooled": (_pooled_population, _pooled_masses),
+    "unseen": (_unseen_population, _unseen_masses),
+}
+CASES = [
+    ("pooled", 2_000, 900, {"pool": 2}),
+    ("pooled", 20_000, 100, {"pool": 100}),
+    ("unseen", 2_000, 900, {}),
+    ("unseen", 20_000, 9_000, {"max_values": 20_000}),
+]
+SAMPLES = [pytest.param(2, id="few"), pytest.param(40, id="many", marks=pytest.mark.slow)]
+attacks = pytest.mark.parametrize(("kind", "n", "rare", "options"), CASES)
+samples = pytest.mark.parametrize("samples", SAMPLES)
+
+
+def _samples(kind, n, rare, samples):
+    population, masses = ATTACKS[kind]
+    rows = masses(rare)
+    for seed in range(samples):
+        table = population(n, rare, np.random.default_rng(seed))
+        yield table, lambda attribute, epsilon: _leakage(rows, attribute, epsilon)
+
+
+@attacks
+@samples
+def test_total_holds_for_the_population(kind, n, rare, options, samples):
+    for table, leakage in _samples(kind, n, rare, samples):
+        total = sp.total_leakage(
+            table, 1.0, mechanism="grr", guarantee="exact", scope="population", **options
+        )
+        truth = 1.0 + leakage(total.domain["U"], 1.0)
+        assert truth <= float(total["T"]) + 1e-12
+
+
+@attacks
+@samples
+def test_calibrated_budgets_hold_for_the_population(kind, n, rare, options, samples):
+    for table, leakage in _samples(kind, n, rare, samples):
+        plan = sp.calibrate(
+            table,
+            {"T": 2.0, "U": 20.0},
+            mechanism="grr",
+            guarantee="exact",
+            scope="population",
+            **options,
+        )
+        truth = plan["T"].epsilon + leakage(plan.domain["U"], plan["U"].epsilon)
+        assert truth <= 2.0 + 1e-12
+
+
+@attacks
+@samples
+@pytest.mark.parametrize("answers", ["merged", "as-is"])
+def test_designs_hold_for_the_population(kind, n, rare, options, samples, answers):
+    for table, leakage in _samples(kind, n, rare, samples):
+        plan = sp.design(
+            table,
+            {"T": 0.6, "U": None},
+            mechanism="grr",
+            shape="never",
+            seconds=2,
+            answers=answers,
+            **options,
+        )
+        for form in plan.forms:
+            budgets = {name: form.question(name).epsilon for name in form.attributes}
+            if "U" in budgets:
+                told = leakage(plan.domain["U"], budgets["U"])
+                assert budgets.get("T", 0.0) + told <= 0.6 + 1e-12
+
+
+@attacks
+@samples
+def test_intervals_hold_for_the_people_that_they_name(kind, n, rare, options, samples):
+    for table, leakage in _samples(kind, n, rare, samples):
+        matrix = sp.leakage_matrix(table, 1.0, mechanism="grr", **options)
+        if "pool" in options:
+            with pytest.raises(sp.InputError, match="pool"):
+                matrix.interval(0.95)
+            continue
+        truth = leakage(matrix.domain["U"], 1.0)
+        assert truth <= matrix.interval(0.95)["T", "U"].upper + 1e-12
