@@ -292,13 +292,8 @@ class PairCounts(Result):
     def rename(self, names: dict[str, str]) -> "PairCounts":
         """Return the counts with attributes renamed, old name to new."""
         domain = self.domain.rename(names)
-        return PairCounts(
-            domain,
-            self._marginals,
-            self._counts,
-            population=self.population,
-            pooled=self.pooled,
-        )
+        more = {"population": self.population, "pooled": self.pooled}
+        return PairCounts(domain, self._marginals, self._counts, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts to a Parquet file in long form, atomically.
@@ -369,13 +364,8 @@ class PairCounts(Result):
                 part.records if part.population is None else part.population
                 for part in (self, other)
             )
-        return PairCounts(
-            self.domain,
-            marginals,
-            self._counts + other._counts,
-            population=population,
-            pooled=self.pooled or other.pooled,
-        )
+        more = {"population": population, "pooled": self.pooled or other.pooled}
+        return PairCounts(self.domain, marginals, self._counts + other._counts, **more)
 
     def __eq__(self, other: object) -> bool:
         return (

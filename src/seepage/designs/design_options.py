@@ -179,10 +179,14 @@ class DesignOptions(PlanningOptions):
 
     def _named(self) -> frozenset[str]:
         """Return the attributes that an option names: they are asked whatever their answers."""
-        fields_of = ("columns", "public", "left_out", "known", "together", "never", "joint")
+        fields_of = ("columns", "public", "left_out", "known", "together", "never")
         found, pending = set[str](), [getattr(self, name) for name in fields_of]
-        mappings = (self.limit, self.weights, self.least)
+        mappings = (self.limit, self.importance, self.least)
         pending += [one for one in mappings if isinstance(one, Mapping)]
+        for one in self.want if isinstance(self.want, Sequence) else ():
+            told = isinstance(one, str)  # "mean hours = 10, 30" or "ill x income"
+            text = one.partition("=")[0].removeprefix("mean ") if told else ""
+            pending.append([name.strip() for name in text.split(" x ")] if told else one)
         while pending:
             one = pending.pop()
             if isinstance(one, str):
