@@ -292,8 +292,9 @@ class PairCounts(Result):
     def rename(self, names: dict[str, str]) -> "PairCounts":
         """Return the counts with attributes renamed, old name to new."""
         domain = self.domain.rename(names)
-        more = {"population": self.population, "pooled": self.pooled}
-        return PairCounts(domain, self._marginals, self._counts, **more)
+        renamed = PairCounts(domain, self._marginals, self._counts, population=self.population)
+        renamed.pooled = self.pooled
+        return renamed
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts to a Parquet file in long form, atomically.
@@ -364,8 +365,10 @@ class PairCounts(Result):
                 part.records if part.population is None else part.population
                 for part in (self, other)
             )
-        more = {"population": population, "pooled": self.pooled or other.pooled}
-        return PairCounts(self.domain, marginals, self._counts + other._counts, **more)
+        counts = self._counts + other._counts
+        total = PairCounts(self.domain, marginals, counts, population=population)
+        total.pooled = self.pooled or other.pooled
+        return total
 
     def __eq__(self, other: object) -> bool:
         return (

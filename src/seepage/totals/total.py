@@ -130,10 +130,9 @@ class TotalOptions(TotalSettings, DataOptions):
     def prepare(self, data: Any, records: bool) -> tuple[PairCounts | Records, LeakageMatrix]:
         """Return the counted data, with records if asked for, and their leakage matrix."""
         reading = {name: value for name, value in self.reading.items() if name != "progress"}
-        if self.scope == "population" and records:
-            reading |= {"scope": self.scope, "seed": self.seed}
-        if self.sample is not None:
-            reading |= {"sample": self.sample, "seed": self.seed}
+        scope = {"scope": self.scope} if records and self.scope == "population" else {}
+        if scope or self.sample is not None:
+            reading |= {"sample": self.sample, "seed": self.seed, **scope}
         counted = as_counted(data, records=records or self.sample is not None, **reading)
         how = {"mechanism": self.mechanism, "view": self.view, "delta": self.delta}
         return counted, leakage_matrix(as_pairs(counted), self.epsilon, **how)
@@ -307,8 +306,8 @@ def compute_total(
             f"for the people whom the {data.records:,} records were drawn from at random, one "
             "record per person"
         )
-        fixed = data.fixed if isinstance(data, Records) else None
-        notes = (note, *((DECLARED,) if fixed is None else fixed.notes()))
+        fixed = getattr(data, "fixed", None)
+        notes = (note, *(fixed.notes() if fixed else [DECLARED]))
         more = {"confidence": settings.confidence, "notes": notes, "scope": "population"}
         return TotalLeakage(guarantee, "statistical", values, deltas, matrix, **more)
     notes = (*more.pop("notes", ()), *_unseen_notes(matrix))
