@@ -302,13 +302,11 @@ def compute_total(
         check_whole_table(data, guarantee, "totals", settings.scope)
     values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
     if population:
-        note = (
-            f"for the people whom the {data.records:,} records were drawn from at random, one "
-            "record per person"
-        )
+        drawn = f"for the people whom the {data.records:,} records were drawn from at random"
+        note = f"{drawn}, one record per person"
         fixed = getattr(data, "fixed", None)
-        notes = (note, *(fixed.notes() if fixed else [DECLARED]))
-        more = {"confidence": settings.confidence, "notes": notes, "scope": "population"}
+        notes = {"notes": (note, *(fixed.notes() if fixed else [DECLARED]))}
+        more = {"confidence": settings.confidence, "scope": "population", **notes}
         return TotalLeakage(guarantee, "statistical", values, deltas, matrix, **more)
     notes = (*more.pop("notes", ()), *_unseen_notes(matrix))
     kind = GUARANTEES[guarantee].kind
