@@ -305,8 +305,8 @@ def compute_total(
         drawn = f"for the people whom the {data.records:,} records were drawn from at random"
         note = f"{drawn}, one record per person"
         fixed = getattr(data, "fixed", None)
-        notes = {"notes": (note, *(fixed.notes() if fixed else [DECLARED]))}
-        more = {"confidence": settings.confidence, "scope": "population", **notes}
+        said = (note, *(fixed.notes() if fixed else [DECLARED]))
+        more = {"confidence": settings.confidence, "scope": "population", "notes": said}
         return TotalLeakage(guarantee, "statistical", values, deltas, matrix, **more)
     notes = (*more.pop("notes", ()), *_unseen_notes(matrix))
     kind = GUARANTEES[guarantee].kind
