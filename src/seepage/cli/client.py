@@ -53,19 +53,17 @@ def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> 
       seepage client plan.json --questionnaire survey.html --labels codebook.csv
       seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
-    from seepage.collection.client_files import questionnaire_page, read_labels
+    from seepage.collection.client_files import questionnaire_page
     from seepage.plan import Plan
 
-    questionnaire, labels = options["questionnaire"], options["labels"]
+    questionnaire = options.pop("questionnaire")
     if folder is None and questionnaire is None:
         raise InputError("--output or --questionnaire must be given: there is nothing to write")
     if questionnaire is None:
         reject_options(["labels", "endpoint"], "it is for the page of --questionnaire")
     plan = Plan.load(plan_path)
     if questionnaire is not None:
-        texts = [] if labels is None else read_labels(labels, plan.domain)
-        endpoint, title = options["endpoint"], options["title"]
-        page = questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title)
+        page = questionnaire_page(plan, **options)
     if folder is not None:
         force = click.get_current_context().meta["force"]
         written = plan.write_client(folder, vectors=vectors, force=force)

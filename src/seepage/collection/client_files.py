@@ -117,7 +117,11 @@ def checked_endpoint(endpoint: str) -> str:
 
 
 def questionnaire_page(
-    plan: Plan, *, labels: Iterable[Label] = (), endpoint: str | None = None, title: str = "Survey"
+    plan: Plan,
+    *,
+    labels: Iterable[Label] | str | os.PathLike[str] | None = None,
+    endpoint: str | None = None,
+    title: str = "Survey",
 ) -> str:
     """Return the questionnaire of a plan as one self-contained HTML page.
 
@@ -126,7 +130,7 @@ def questionnaire_page(
     plan
         The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
     labels
-        Texts to show for attributes and values, as `read_labels` returns them.
+        Texts to show for attributes and values: a codebook, or as `read_labels` returns them.
     endpoint
         The address that reports are sent to.  Without one the page makes no request, and offers
         the report as a file.
@@ -138,12 +142,14 @@ def questionnaire_page(
     The page's content security policy allows its own script and style by their hashes, requests
     to the endpoint, and nothing else.
     """
+    if isinstance(labels, (str, os.PathLike)):
+        labels = read_labels(labels, plan.domain)
     is_own = endpoint == OWN_ENDPOINT
     address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
     allowed = "'none'" if address is None else address.partition("?")[0]
     survey = {
         "plan": client_plan(plan),
-        "labels": [*labels, *_bin_labels(plan.domain)],
+        "labels": [*(labels or ()), *_bin_labels(plan.domain)],
         "endpoint": address,
         "sending": {},
         "totals": [_factors(plan, number) for number in range(len(plan.forms))],
@@ -190,8 +196,7 @@ def write_questionnaire(
     >>> "<title>Coffee and sleep</title>" in page
     True
     """
-    texts = [] if labels is None else read_labels(labels, plan.domain)
-    write_text(path, questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title))
+    write_text(path, questionnaire_page(plan, labels=labels, endpoint=endpoint, title=title))
 
 
 def page_script() -> str:

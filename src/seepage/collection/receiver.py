@@ -8,21 +8,21 @@ again, also after a restart.  Neither addresses nor times are stored or logged.
 """
 
 import os
+import re
 import socket
 import socketserver
 import sys
 import threading
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import msgspec
 
 from seepage import _checks
 from seepage._files import writable
-from seepage.collection.client_files import OWN_ENDPOINT, questionnaire_page, read_labels
+from seepage.collection.client_files import OWN_ENDPOINT, questionnaire_page
 from seepage.collection.report_lines import (
     FOREIGN,
     MALFORMED,
@@ -37,10 +37,13 @@ from seepage.plan.plan import Plan
 LOOPBACK = "127.0.0.1"
 
 MAX_CONNECTIONS = 128
-"""Connections at a time, each with a thread; more are closed."""
+"""Threads of the process, one for each connection; further connections are closed."""
 
-MAX_DISCARDED = 16 * MAX_LINE_BYTES
+CHUNK, MAX_DISCARDED = 1 << 16, 16 * MAX_LINE_BYTES
 """Bytes of a line that is too long that are read and dropped, so that its sender is answered."""
+
+LENGTH = re.compile("[0-9]{1,18}")
+"""The one Content-Length of a request."""
 
 SECONDS = 10.0
 """Seconds for which a connection may be silent."""
@@ -67,10 +70,8 @@ class ReportLog:
 
     def __init__(self, plan: Plan, path: str | os.PathLike[str]) -> None:
         self._checker = LineChecker(plan)
-        self._turn = threading.Condition()
-        self._queue = list[bytes]()
-        self._group, self._durable = 1, 0
-        self._is_writing, self._problem = False, ""
+        self._turn, self._writing = threading.Lock(), threading.Lock()
+        self._queue, self._problem = list[bytes](), ""
         self.path, self.count, self.skipped = writable(path, "path"), 0, 0
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -106,6 +107,7 @@ class ReportLog:
         if is_torn:
             self._file.write(b"\n")
         os.fsync(self._file.fileno())
+        self._durable = self.count
         if hasattr(os, "O_DIRECTORY"):  # the name of a new file
             folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
             os.fsync(folder)
@@ -123,34 +125,24 @@ class ReportLog:
             if not self._checker.is_known(line, encoded):
                 self._queue.append(msgspec.json.encode(line) + b"\n")
                 self.count += 1
-            group = self._group - (not self._queue)
-            while self._durable < group:
-                if self._problem:
-                    raise OSError(self._problem)
-                if self._is_writing:
-                    self._turn.wait()
-                else:
-                    self._write_group()
+            position = self.count
+        with self._writing:  # the first to get here writes all lines that wait
+            if self._durable < position:
+                self._write_queue()
 
-    def _write_group(self) -> None:
-        """Write all lines that wait; others may queue up meanwhile for the next group."""
-        group, lines = self._group, b"".join(self._queue)
-        self._queue, self._is_writing = [], True
-        self._group += 1
-        self._turn.release()
+    def _write_queue(self) -> None:
+        """Write all lines that wait; others may queue up meanwhile."""
+        with self._turn:
+            lines, position, self._queue = b"".join(self._queue), self.count, []
         try:
-            written = 0
-            while written < len(lines):
-                written += self._file.write(lines[written:]) or 0
+            while lines and not self._problem:
+                lines = lines[self._file.write(lines) :]
             os.fsync(self._file.fileno())
         except (OSError, ValueError) as problem:
             self._problem = getattr(problem, "strerror", None) or "the receiver was closed"
-        finally:
-            self._turn.acquire()
-            self._is_writing = False
-            if not self._problem:
-                self._durable = group
-            self._turn.notify_all()
+        if self._problem:
+            raise OSError(self._problem)
+        self._durable = position
 
     def close(self) -> None:
         """Close the file, which frees its lock."""
@@ -212,6 +204,7 @@ class Receiver(socketserver.ThreadingTCPServer):
     """
 
     allow_reuse_address = daemon_threads = True
+    _thread: threading.Thread | None = None
     request_queue_size = MAX_CONNECTIONS
 
     def __init__(
@@ -226,31 +219,22 @@ class Receiver(socketserver.ThreadingTCPServer):
         rate: float = 1000.0,
     ) -> None:
         _checks.instance(plan, "plan", Plan, "a Plan")
-        self._rate = _checks.real(rate, "rate")
-        if self._rate <= 0:
-            raise _checks.violation("rate", "above 0", rate)
+        self._rate, self._second, self._lines = _checks.weight(rate, "rate"), 0, 0
         number = _checks.integer(port, "port", 0, (1 << 16) - 1)
         name = _checks.text(host, "host")
-        texts = [] if labels is None else read_labels(labels, plan.domain)
-        page = questionnaire_page(plan, labels=texts, endpoint=OWN_ENDPOINT, title=title)
+        page = questionnaire_page(plan, labels=labels, endpoint=OWN_ENDPOINT, title=title)
         self.page = page.encode()
-        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        self._tokens, self._last, self._pace = self._burst, time.monotonic(), threading.Lock()
+        self._pace = threading.Lock()
         self.address_family = socket.AF_INET6 if ":" in name else socket.AF_INET
         self.log = ReportLog(plan, path)
         try:
             super().__init__((name, number), _Handler)
         except OSError as problem:
-            self.log.close()
             raise InputError(
                 f"cannot listen on {name}, port {number}: {problem.strerror or problem}"
             ) from None
         self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
         self._thread.start()
-
-    @property
-    def _burst(self) -> float:
-        return max(1.0, self._rate)
 
     @property
     def address(self) -> str:
@@ -260,47 +244,27 @@ class Receiver(socketserver.ThreadingTCPServer):
 
     def wait(self) -> None:
         """Wait until the receiver is closed, or this thread is interrupted."""
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
-    def close(self) -> None:
+    def server_close(self) -> None:
         """Stop listening.  Lines that were not acknowledged may be stored or not."""
-        self.shutdown()
-        self.server_close()
+        if self._thread is not None:
+            self.shutdown()
+        super().server_close()
         self.log.close()
 
-    def __enter__(self) -> Self:
-        """Return the receiver, which is closed at the end of the block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the receiver."""
-        self.close()
-
     def is_within_rate(self) -> bool:
-        """Return whether one more line is within the rate, and count it (token bucket)."""
+        """Return whether one more line is within the rate, and count it."""
         with self._pace:
-            now = time.monotonic()
-            self._tokens = min(self._burst, self._tokens + (now - self._last) * self._rate)
-            self._last = now
-            is_within = self._tokens >= 1
-            self._tokens -= is_within
-            return is_within
+            if (now := int(time.monotonic())) != self._second:
+                self._second, self._lines = now, 0
+            self._lines += 1
+            return self._lines <= self._rate
 
-    # One thread per connection, and not more than fit ---------------------------------------------
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread of its own, or close it if there are too many."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer the requests of a connection."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Return whether there is a thread for one more connection; else it is closed."""
+        return threading.active_count() <= MAX_CONNECTIONS
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore connections that break: their lines are not acknowledged."""
@@ -336,10 +300,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != f"/{OWN_ENDPOINT}":
             return 404, f"reports are sent to /{OWN_ENDPOINT}"
         lengths = self.headers.get_all("Content-Length", [])
-        if "Transfer-Encoding" in self.headers or len(lengths) != 1 or not lengths[0].isdecimal():
+        if "Transfer-Encoding" in self.headers or not LENGTH.fullmatch(",".join(lengths)):
             return 411, "a line must be sent with its Content-Length"
         if (size := int(lengths[0])) > MAX_LINE_BYTES:
-            _discard(self.rfile.read, min(size, MAX_DISCARDED))
+            for start in range(0, min(size, MAX_DISCARDED), CHUNK):
+                self.rfile.read(min(CHUNK, size - start))
             return 413, f"a line has at most {MAX_LINE_BYTES:,} bytes"
         if len(content := self.rfile.read(size)) < size:
             raise ConnectionError("the line ends early")
@@ -368,9 +333,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Log nothing: addresses and times would tell who sent which line."""
-
-
-def _discard(read: Callable[[int], bytes], size: int) -> None:
-    """Read bytes and drop them."""
-    while size > 0 and (part := read(min(size, 1 << 16))):
-        size -= len(part)

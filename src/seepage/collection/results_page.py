@@ -10,9 +10,9 @@ from seepage._files import write_text
 from seepage._pages import render_page
 from seepage._results import Estimated
 from seepage.collection.frequencies import Frequencies
-from seepage.collection.report_leakage import ReportAnalysis
 from seepage.collection.report_source import open_reports
 from seepage.errors import InputError
+from seepage.leakage.leaks import Leak
 from seepage.plan.plan import Plan
 from seepage.plan.plan_page import STYLES
 from seepage.plan.plan_parts import wanted_of
@@ -94,30 +94,17 @@ def write_results(
 
 
 def _card(found: Frequencies, name: str) -> dict[str, Any]:
-    """Return the rows of one attribute: value, share, interval and its place in the picture."""
-    values = found.domain[name].values
-    shares = [found.share(name, value) for value in values]
-    return {
-        "name": name,
-        "people": found[name].records,
-        "mean": found.means.get(name),
-        "rows": _placed(list(zip(values, shares, strict=True))),
-    }
+    """Return one attribute: its mean, and its values with shares and their places in the picture.
 
-
-def _placed(rows: list[tuple[str, Estimated]]) -> list[dict[str, Any]]:
-    """Return rows with the ends of intervals on a common scale from 0 to 1 that shows zero."""
-    low = min(0.0, *(share.interval[0] for _, share in rows))
-    high = max(share.interval[1] for _, share in rows)
-    width = max(high - low, 1e-12)
-    return [
-        {
-            "label": label,
-            "share": share,
-            "at": [(number - low) / width for number in (*share.interval, share.value, 0.0)],
-        }
-        for label, share in rows
-    ]
+    Ends of intervals, share and zero are on a common scale from 0 to 1 that shows zero.
+    """
+    shares = [found.share(name, value) for value in found.domain[name].values]
+    low = min(0.0, *(share.interval[0] for share in shares))
+    width = max(1e-12, *(share.interval[1] - low for share in shares))
+    places = [[(n - low) / width for n in (*s.interval, s.value, 0.0)] for s in shares]
+    rows = list(zip(found.domain[name].values, shares, places, strict=True))
+    mean, people = found.means.get(name), found[name].records
+    return {"name": name, "people": people, "mean": mean, "rows": rows}
 
 
 def _table(plan: Plan, source: Any, first: str, second: str) -> dict[str, Any]:
@@ -128,17 +115,16 @@ def _table(plan: Plan, source: Any, first: str, second: str) -> dict[str, Any]:
     return {"table": table, "rows": shares}
 
 
-def _leaks(plan: Plan, source: Any) -> list[dict[str, Any]]:
+def _leaks(plan: Plan, source: Any) -> list[tuple[Leak, float | None, str]]:
     """Return the strongest leakages with their limits; none if no two attributes are together."""
     try:
-        found: ReportAnalysis = plan.analyse(source)
+        found = plan.analyse(source)
     except InputError:
         return []
     rows = []
     for leak in found.strongest(SHOWN_LEAKS):
         limit = plan[leak.target].limit
-        above = limit is not None and leak.lower > limit
-        within = limit is None or leak.upper <= limit
-        verdict = "above the limit" if above else "within" if within else "not decided"
-        rows.append({"leak": leak, "limit": limit, "verdict": verdict})
+        most = math.inf if limit is None else limit
+        is_open = "within" if leak.upper <= most else "not decided"
+        rows.append((leak, limit, "above the limit" if leak.lower > most else is_open))
     return rows
