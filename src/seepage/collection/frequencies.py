@@ -35,19 +35,17 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, nearest_distribution
 from seepage._results import Estimated, Result, json_ready
-from seepage.collection.report_source import open_reports
+from seepage.collection.report_source import ReportSource, open_reports
 from seepage.collection.report_sums import (
     FormSums,
     MatrixSums,
     PooledSums,
-    nominal_frequencies,
+    product_variance,
     tally_reports,
-    wanted_rows,
 )
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate, Mechanism
-from seepage.mechanisms.direct import DirectResponse
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import wanted_of
 
@@ -165,8 +163,7 @@ def _form_estimate(plan: Plan, sums: FormSums, name: str) -> FormEstimate | None
     mechanism = sums.mechanisms[name]
     frequencies = mechanism.frequencies(sums.tallies[name], sums.records)
     noise = mechanism.variance(sums.records, np.clip(frequencies, 0.0, 1.0))
-    nominal, rows = nominal_frequencies(plan, name), wanted_rows(plan, name)
-    variance = report_variance(mechanism, nominal, rows)
+    variance = product_variance(plan, sums.mechanisms, [name])
     return FormEstimate(frequencies, noise, sums.records, variance)
 
 
@@ -186,15 +183,8 @@ def _matrix_estimate(sums: MatrixSums, name: str) -> FormEstimate | None:
     return FormEstimate(frequencies, noise, sums.records, sums.unit_variance(name))
 
 
-def report_variance(mechanism: Mechanism, nominal: Floats, rows: Floats | None = None) -> float:
-    """Return v(f) of a mechanism: variance of one report's estimate, summed over values.
-
-    For the rows of a statistic B of direct reports, that of B f, see `designs.wanted`.
-    """
-    if rows is not None and isinstance(mechanism, DirectResponse):
-        channel = mechanism.channel()
-        second = ((rows @ np.linalg.inv(channel).T) ** 2).sum(axis=0)
-        return float(nominal @ channel @ second - ((rows @ nominal) ** 2).sum())
+def report_variance(mechanism: Mechanism, nominal: Floats) -> float:
+    """Return v(f) of a mechanism: variance of one report's estimate, summed over values."""
     return max(0.0, float(mechanism.variance(1, nominal).sum() + 1.0 - nominal @ nominal))
 
 
@@ -299,50 +289,39 @@ def estimate_frequencies(
     """
     _checks.flag(consistent, "consistent")
     names = plan.collected.names
+    source = open_reports(plan, reports)
     if weights is not None:
-        return _weighted_frequencies(plan, reports, consistent, weights)
-    pooled = tally_reports(plan, reports)
+        return _weighted_frequencies(plan, source, consistent, weights)
+    pooled = tally_reports(plan, source)
     estimates = {
         name: combine(forms.values(), pooled.records, consistent=consistent)
         for name in names
         if (forms := form_estimates(pooled, name))
     }
     unestimated = tuple(name for name in names if name not in estimates)
-    return Frequencies(plan.collected, estimates, pooled.records, unestimated, _means(pooled))
+    return Frequencies(plan.collected, estimates, pooled.records, unestimated, _means(plan, source))
 
 
-def _means(pooled: PooledSums) -> dict[str, Estimated]:
-    """Return the wanted means: those of single reports' estimates, forms weighted by n_f / v(f)."""
-    plan, means = pooled.plan, dict[str, Estimated]()
-    for j, scores in wanted_of(plan).scores.items():
-        name, forms = plan.domain.names[j], list[tuple[float, float, float]]()
-        for index, form in form_estimates(pooled, name).items():
-            estimates, counts = _report_means(pooled.forms[index], name, scores)
-            mean = float(counts @ estimates) / form.records
-            spread = float(counts @ (estimates - mean) ** 2) / max(1, form.records - 1)
-            forms.append((form.records / form.unit_variance, mean, spread / form.records))
-        if forms:
-            weights, values, variances = np.array(forms).T
-            weights /= weights.sum()
-            means[name] = Estimated.normal(weights @ values, np.sqrt(weights**2 @ variances))
-    return means
+def _means(plan: Plan, source: ReportSource, weights: Any = None) -> dict[str, Estimated]:
+    """Return the wanted means; nothing is read again if there are none."""
+    from seepage.collection.report_vectors import sum_cells
+
+    scores = {plan.domain.names[j]: v for j, v in wanted_of(plan).scores.items()}
+    sums = sum_cells(plan, source, [[name] for name in scores], weights) if scores else []
+    return {
+        name: Estimated.normal(float(one.mean @ v), max(0.0, float(v @ one.covariance @ v)) ** 0.5)
+        for (name, v), one in zip(scores.items(), sums, strict=True)
+        if any(one.people.values())
+    }
 
 
-def _report_means(sums: FormSums, name: str, scores: Floats) -> tuple[Floats, Floats]:
-    """Return the unbiased estimate of a mean from each report, and the number of each."""
-    if isinstance(sums, MatrixSums):
-        coefficients = sums.coefficients(name)
-        assert coefficients is not None
-        return coefficients @ scores, sums.counts.sum(axis=0)
-    scale, shift = sums.mechanisms[name].one_hot_map  # GRR, see `Precisions.best_mechanism`
-    return (scores - shift * scores.sum()) / scale, sums.tallies[name]
-
-
-def _weighted_frequencies(plan: Plan, reports: Any, consistent: bool, weights: Any) -> Frequencies:
+def _weighted_frequencies(
+    plan: Plan, source: ReportSource, consistent: bool, weights: Any
+) -> Frequencies:
     """Return weighted means (Hajek) with linearised errors; conditional errors are NaN."""
     from seepage.collection.report_vectors import sum_cells
 
-    source, names = open_reports(plan, reports), plan.collected.names
+    names = plan.collected.names
     estimates = {}
     for name, sums in zip(
         names, sum_cells(plan, source, [[name] for name in names], weights, False), strict=True
@@ -353,4 +332,5 @@ def _weighted_frequencies(plan: Plan, reports: Any, consistent: bool, weights: A
             unknown = np.full_like(errors, np.nan)
             estimates[name] = FrequencyEstimate(mean, errors, asked, consistent, unknown)
     unestimated = tuple(name for name in names if name not in estimates)
-    return Frequencies(plan.collected, estimates, source.records, unestimated)
+    means = _means(plan, source, weights)
+    return Frequencies(plan.collected, estimates, source.records, unestimated, means)

@@ -22,6 +22,7 @@ from seepage.collection.report_source import ReportSource, open_reports
 from seepage.designs.report_channels import REPORT, MatrixChannel
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.direct import DirectResponse
 from seepage.mechanisms.reports import Reports
 from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
 from seepage.plan.plan import Plan
@@ -64,8 +65,14 @@ def product_variance(
     """Return v(f) of a product form: the variance of one report's vector over the cells, summed.
 
     At nominal frequencies prod_j (1 + sum_u Var X^_u) - prod_j |f_j|^2; infinite if one of the
-    attributes has no mechanism.
+    attributes has no mechanism.  For a wanted mean, the variance of direct reports' B X^
+    [`designs.wanted`].
     """
+    rows, made = wanted_rows(plan, *names), mechanisms.get(names[0])
+    if rows is not None and isinstance(made, DirectResponse):
+        channel, nominal = made.channel(), nominal_frequencies(plan, names[0])
+        moments = ((rows @ np.linalg.inv(channel).T) ** 2).sum(axis=0)
+        return float(nominal @ channel @ moments - ((rows @ nominal) ** 2).sum())
     second = squares = 1.0
     for name in names:
         if name not in mechanisms:

@@ -8,7 +8,6 @@ from typing import Any
 from seepage import _checks
 from seepage._files import write_text
 from seepage._pages import render_page
-from seepage._results import Estimated
 from seepage.collection.frequencies import Frequencies
 from seepage.collection.report_source import open_reports
 from seepage.errors import InputError

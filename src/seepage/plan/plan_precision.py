@@ -14,7 +14,7 @@ import msgspec
 
 from seepage._results import json_ready
 from seepage.collection.frequencies import report_variance
-from seepage.collection.report_sums import MatrixSums, nominal_frequencies, wanted_rows
+from seepage.collection.report_sums import MatrixSums, nominal_frequencies, product_variance
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.report_channels import MatrixChannel, Unbounded
 from seepage.designs.strategies import SPLIT, UNIFORM_SMP, Strategy
@@ -190,10 +190,7 @@ def _unit_variances(plan: Plan, index: int) -> dict[str, float]:
     if isinstance(channel, MatrixChannel):
         estimator = MatrixSums(plan, channel)
         return {name: estimator.unit_variance(name) for name in channel.attributes}
-    return {
-        name: report_variance(m, nominal_frequencies(plan, name), wanted_rows(plan, name))
-        for name, m in mechanisms.items()
-    }
+    return {name: product_variance(plan, mechanisms, [name]) for name in mechanisms}
 
 
 def half_width(error: float, values: int) -> float:
