@@ -71,13 +71,6 @@ class ColumnCheck:
         return tuple(code for code in self.codes if self.used and code not in self.beside_numbers)
 
 
-class _Markers(dict[str, list[str]]):
-    """Texts that mean missing, by column; as a string, in the form of the command line."""
-
-    def __str__(self) -> str:
-        return " ".join(f"{name}={text}" for name, texts in self.items() for text in texts)
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class DataCheck(Result):
     """The kinds of a table's columns, and what must be decided before it is analysed; see `check`.
@@ -122,23 +115,17 @@ class DataCheck(Result):
 
     def notes(self) -> list[Text]:
         """Return what was left out and what must be decided, one sentence each."""
-        notes = []
+        coded = _grouped((column.name, _listed(column.questions)) for column in self)
+        many = [f"{codes} of {short_list(names)}" for codes, names in coded.items() if codes]
         out = [f"{c.name} ({c.reason if c.kind == SAME else c.kind})" for c in self if not c.used]
-        if out:
-            ways = "; name the columns to use (", Setting("columns"), ")"
-            notes.append(Text(f"left out, no answers: {short_list(out, 8)}", *ways))
-        coded = dict[tuple[str, ...], list[str]]()
-        for column in self:
-            if column.questions:
-                coded.setdefault(column.questions, []).append(column.name)
-        if coded:
-            codes, names = next(iter(coded.items()))
-            many = [f"{_listed(some)} of {short_list(of)}" for some, of in coded.items()]
-            how = Setting("missing_markers", _Markers({names[0]: [codes[0]]}))
-            notes.append(Text(f"may mean missing: {short_list(many)} (", how, ")"))
-        if beside := [c.name for c in self if c.beside_numbers]:
-            notes.append(Text(f"texts beside numbers, read as missing: {short_list(beside)}"))
-        return notes
+        beside = [c.name for c in self if c.beside_numbers]
+        columns, markers = Setting("columns"), Setting("missing_markers")
+        found = {
+            Text(f"left out, no answers: {short_list(out, 8)}; to use them (", columns, ")"): out,
+            Text(f"may mean missing: {short_list(many)} (", markers, ")"): many,
+            Text(f"texts beside numbers, read as missing: {short_list(beside)}"): beside,
+        }
+        return [note for note, names in found.items() if names]
 
     def text(self, name: str = "the table", width: int = 80) -> Text:
         """Return the check as lines of text of at most `width` characters; like columns share one.
@@ -154,60 +141,20 @@ class DataCheck(Result):
         left = f", {len(self.left_out)} left out" if self.left_out else ""
         columns = "1 column" if len(self) == 1 else f"{len(self)} columns"
         lines = [Text(f"{name}: {how_many}, {columns}{left}")]
-        for title, found in self._findings():
-            rows = dict[str, list[str]]()
-            for column, what in found:
-                rows.setdefault(what, []).append(column)
-            lines += [title] if rows else []
+        found = [(*finding, column.name) for column in self for finding in _findings(column)]
+        for number, title, option in sorted({finding[:3] for finding in found}):
+            lines.append(Text(f"{title} (", Setting(option), ")"))
+            rows = _grouped((name, what) for at, _, _, what, name in found if at == number)
             lines += [Text(_row(what, names, width)) for what, names in rows.items()]
+        if rare := [f"{column.name} ({column.rare})" for column in self if column.rare]:
+            limit = f"{rare_below(self.records):,} of {self.records:,} records"
+            how = f"Rare values, below {limit}: a design must protect each (", Setting("pool"), ")"
+            lines += [Text(*how), Text(_row("", rare, width))]
         lines.append(Text("Columns by kind"))
         for kind in (*ANSWERS, *NO_ANSWERS, SAME):
             if names := [column.name for column in self if column.kind == kind]:
                 lines.append(Text(f"  {kind} ({len(names)}):{_row('', names, width - 20)[1:]}"))
         return Text(*(part for line in lines for part in ("\n", line)[line is lines[0] :]))
-
-    def _findings(self) -> Iterator[tuple[Text, list[tuple[str, str]]]]:
-        """Yield for each sort of finding a title, with the option that settles it, and its rows."""
-        columns, markers, drop, pool = map(Setting, ("columns", "missing_markers", "drop", "pool"))
-        out = [c for c in self if not c.used]
-        yield (
-            Text("Left out: not asked, not analysed unless named (", columns, ")"),
-            [(c.name, f"{c.kind}, {c.reason}") for c in out if c.kind != SAME],
-        )
-        yield (
-            Text("Asked once: a design leaves it out unless named (", columns, ")"),
-            [(c.name, c.reason) for c in out if c.kind == SAME],
-        )
-        yield (
-            Text("No answers, but used because they are named (", drop, ")"),
-            [(c.name, f"{c.kind}, {c.reason}") for c in self if c.used and c.kind in NO_ANSWERS],
-        )
-        yield (
-            Text("The same answer twice: its reports add up (", drop, ")"),
-            [(c.name, f"same as {c.same}") for c in self if c.used and c.same],
-        )
-        yield (
-            Text("May mean missing: an answer like others unless marked (", markers, ")"),
-            [(c.name, _listed(c.questions)) for c in self if c.questions],
-        )
-        yield (
-            Text("Texts beside numbers: read as missing"),
-            [(c.name, _listed(c.beside_numbers)) for c in self if c.beside_numbers],
-        )
-        yield (
-            Text("Skipped: that it is missing tells another answer (", drop, ")"),
-            [(c.name, f"missing exactly where {c.skipped}") for c in self if c.skipped],
-        )
-        yield (
-            Text("Determined: what another answer tells, it tells too (", drop, ")"),
-            [(c.name, f"follows from {short_list(c.follows)}") for c in self if c.follows],
-        )
-        rare = [c for c in self if c.used and c.rare]
-        limit = f"{rare_below(self.records):,} of {self.records:,} records"
-        yield (
-            Text(f"Rare values, below {limit}: a design must protect each (", pool, ")"),
-            [(f"{c.name} ({c.rare})", "") for c in rare],
-        )
 
     def _headline(self) -> str:
         out = f"; left out: {short_list(self.left_out)}" if self.left_out else ""
@@ -224,8 +171,7 @@ class DataCheck(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as plain JSON."""
-        columns = [{one.name: getattr(c, one.name) for one in fields(c)} for c in self]
-        return {"records": self.records, "whole": self.whole, "columns": columns}
+        return {**vars(self), "columns": [vars(column) for column in self]}
 
 
 def _row(what: str, names: Sequence[str], width: int) -> str:
@@ -235,6 +181,39 @@ def _row(what: str, names: Sequence[str], width: int) -> str:
     counts = range(len(short), 1, -1)
     lines = (f"  {short_list(short, count)}{end}" for count in counts)
     return next((line for line in lines if len(line) <= width), f"  {short_list(short, 1)}{end}")
+
+
+def _grouped(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the names of rows of (name, text) by text."""
+    groups = dict[str, list[str]]()
+    for name, text in rows:
+        groups.setdefault(text, []).append(name)
+    return groups
+
+
+def _findings(c: ColumnCheck) -> Iterator[tuple[int, str, str, str]]:
+    """Yield order and title of a sort of finding, the option that settles it, and what is found."""
+    kind = f"{c.kind}, {c.reason}"
+    if not c.used and c.kind != SAME:
+        yield 0, "Left out: not asked, not analysed unless named", "columns", kind
+    if not c.used and c.kind == SAME:
+        yield 1, "Asked once: a design leaves it out unless named", "columns", c.reason
+    if c.used and c.kind in NO_ANSWERS:
+        yield 2, "No answers, but used because they are named", "drop", kind
+    if c.used and c.same:
+        yield 3, "The same answer twice: its reports add up", "drop", f"same as {c.same}"
+    if c.questions:
+        title = "May mean missing: an answer like others unless marked"
+        yield 4, title, "missing_markers", _listed(c.questions)
+    if c.beside_numbers:
+        title = "Texts beside numbers: read as missing, also without"
+        yield 5, title, "missing_markers", _listed(c.beside_numbers)
+    if c.skipped:
+        title = "Skipped: that it is missing tells another answer"
+        yield 6, title, "drop", f"missing exactly where {c.skipped}"
+    if c.follows:
+        title = "Determined: what another answer tells, it tells too"
+        yield 7, title, "drop", f"follows from {short_list(c.follows)}"
 
 
 def _listed(codes: Iterable[str]) -> str:

@@ -6,13 +6,13 @@ options name is used whatever its kind.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Floats, Integers
+from seepage._numerics import Floats, Integers
 from seepage.data.domain import MISSING, Attribute
 from seepage.data.table.column import encoded, is_number_type, is_text_type, plain
 from seepage.data.table.column_numbers import numbers_of
@@ -20,8 +20,6 @@ from seepage.data.table.labels import field_key, number_label
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from seepage.data.pairs import PairCounts
 
 ANSWERS = ("answer", "ordered", "number", "code")
 """Kinds of columns that are asked and analysed."""
@@ -79,12 +77,10 @@ class Profile:
         The value of each code as a number, NaN if it is a text.
     texts
         The label of each code that is a text, None for numbers; empty if all are numbers.
-    date
-        Whether the type says that the values are dates.
-    binned
-        Whether the values are bins of numbers.
-    ordered
-        Whether the type says that the values are ordered.
+    beside
+        Texts beside numbers, counted as missing: at most three, beside at least three numbers.
+    form
+        What is known of the values beforehand: "date", "bins", "ordered" or nothing.
     """
 
     name: str
@@ -93,9 +89,8 @@ class Profile:
     missing: int
     numbers: Floats
     texts: tuple[str | None, ...]
-    date: bool = False
-    binned: bool = False
-    ordered: bool = False
+    beside: tuple[str, ...]
+    form: str
 
     @property
     def present(self) -> int:
@@ -111,44 +106,33 @@ class Profile:
     def labels(self) -> list[str]:
         """The label of each value."""
         numbers = self.numbers.tolist()
-        texts = self.texts or [None] * len(numbers)
-        pairs = zip(texts, numbers, strict=True)
+        pairs = zip(self.texts or [None] * len(numbers), numbers, strict=True)
         return [number_label(number) if text is None else text for text, number in pairs]
 
-    @property
-    def beside_numbers(self) -> tuple[str, ...]:
-        """Texts beside numbers: at most three, beside at least three numbers."""
-        texts = [text for text in self.texts if text is not None]
-        numbers = len(self.counts) - len(texts)
-        return tuple(texts) if texts and len(texts) <= 3 <= numbers else ()
-
-    def pairs_with(self, other: "Profile") -> set[tuple[str, str]]:
-        """Return the pairs of labels of two columns that occur together."""
-        size = len(other.counts) + 1
-        cells = np.unique((self.codes + 1) * size + other.codes + 1)
-        first, second = ["", *self.labels], ["", *other.labels]
-        return {(first[cell // size], second[cell % size]) for cell in cells.tolist()}
-
-    def without(self, labels: tuple[str, ...]) -> "Profile":
-        """Return the profile with some values missing."""
-        if not labels:
-            return self
-        kept = np.array([label not in labels for label in self.labels], dtype=np.bool_)
-        new = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-        return replace(
-            self,
-            codes=new[self.codes],
-            counts=self.counts[kept],
-            missing=self.missing + int(self.counts[~kept].sum()),
-            numbers=self.numbers[kept],
-            texts=_kept(self.texts, kept),
-        )
-
-
-def _kept(texts: Sequence[str | None], kept: Booleans) -> tuple[str | None, ...]:
-    """Return the texts that are kept, none if all are numbers."""
-    left = [texts[index] for index in np.flatnonzero(kept).tolist()]
-    return () if all(text is None for text in left) else tuple(left)
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        codes: Integers,
+        counts: Integers,
+        records: int,
+        numbers: Floats,
+        texts: Sequence[str | None],
+        form: str,
+    ) -> "Profile":
+        """Return the profile of values that are numbers, texts or, if neither, missing."""
+        no_text = np.array([text is None for text in texts], dtype=np.bool_)
+        used = (counts > 0) & ~(np.isnan(numbers) & no_text)
+        beside = np.flatnonzero(used & ~no_text).tolist()
+        if not 0 < len(beside) <= 3 <= np.count_nonzero(used) - len(beside):
+            beside = []
+        used[beside] = False
+        new = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
+        left = [texts[index] for index in np.flatnonzero(used).tolist()]
+        left = [] if all(text is None for text in left) else left
+        missing = records - int(counts[used].sum())
+        about = tuple(left), tuple(str(texts[index]) for index in beside), form
+        return cls(name, new[codes], counts[used], missing, numbers[used], *about)
 
 
 def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[str]) -> Profile:
@@ -156,63 +140,34 @@ def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[st
     import pyarrow as pa
 
     array = plain(array)
-    ordered = pa.types.is_dictionary(array.type) and array.type.ordered
+    form = "ordered" if pa.types.is_dictionary(array.type) and array.type.ordered else ""
     indices, values = encoded(array)
     kind = values.type
-    is_text = is_text_type(kind)
-    if is_text and not fields:
-        texts = [None if text in markers else text for text in values.to_pylist()]
-        numbers, missing = np.full(len(texts), np.nan), np.array([text is None for text in texts])
-    elif is_text or is_number_type(kind):
+    if is_number_type(kind) or (is_text_type(kind) and fields):
         found = numbers_of(values, markers)
-        missing = np.zeros(len(values), bool) if found.missing is None else found.missing
-        numbers = found.values.astype(np.float64)
-        texts = [None] * len(values)
-        if found.texts is not None:
-            numbers[found.texts] = np.nan
-            for index in np.flatnonzero(found.texts).tolist():
-                texts[index] = str(values[index].as_py()).strip()
+        numbers, texts = found.values.astype(np.float64), list[str | None]([None]) * len(values)
+        if found.missing is not None:
+            numbers[found.missing] = np.nan
+        for index in () if found.texts is None else np.flatnonzero(found.texts).tolist():
+            numbers[index], texts[index] = np.nan, str(values[index].as_py()).strip()
     else:
-        texts = [str(value) for value in values.cast(pa.string()).to_pylist()]
-        numbers, missing = np.full(len(texts), np.nan), np.zeros(len(texts), bool)
+        labels = values.cast(pa.string()).to_pylist()
+        texts = [None if label in markers else label for label in labels]
+        numbers = np.full(len(texts), np.nan)
+        form = "date" if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else form
     codes = indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
-    date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-    kept = (counts > 0) & ~missing
-    new = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-    left = _kept(texts, kept)
-    lost = len(codes) - int(counts[kept].sum())
-    return Profile(name, new[codes], counts[kept], lost, numbers[kept], left, date, ordered=ordered)
-
-
-def joint_counts(pairs: "PairCounts", first: str, second: str) -> Integers:
-    """Return the joint counts of the values of two profiles of counts, missing values last."""
-    table = pairs.table(first, second)
-    for axis, name in enumerate((first, second)):
-        missing = np.array([label == MISSING for label in pairs.domain[name].values])
-        kept = np.flatnonzero((pairs.marginal(name) > 0) & ~missing)
-        last = table.compress(missing, axis).sum(axis, keepdims=True)
-        table = np.concatenate([table.take(kept, axis), last], axis)
-    return table
+    return Profile.of(name, codes, counts, len(codes), numbers, texts, form)
 
 
 def profile_of_counts(attribute: Attribute, counts: Integers) -> Profile:
     """Return the profile of an attribute whose values are counted."""
-    keys = [None if label == MISSING else field_key(label) for label in attribute.values]
-    if attribute.edges:
-        keys = [None if label == MISSING else label for label in attribute.values]
-    kept = np.array([key is not None for key in keys]) & (counts > 0)
-    numbers = np.array([key if isinstance(key, float) else np.nan for key in keys])[kept]
+    known = [None if label == MISSING else label for label in attribute.values]
+    keys = known if attribute.edges else [field_key(label) for label in known]
+    numbers = np.array([key if isinstance(key, float) else np.nan for key in keys])
     texts = [key if isinstance(key, str) else None for key in keys]
-    return Profile(
-        attribute.name,
-        np.zeros(0, dtype=np.int64),
-        counts[kept],
-        int(counts[~kept].sum()),
-        numbers,
-        _kept(texts, kept),
-        binned=bool(attribute.edges),
-    )
+    codes, form = np.zeros(0, dtype=np.int64), "bins" if attribute.edges else ""
+    return Profile.of(attribute.name, codes, counts, int(counts.sum()), numbers, texts, form)
 
 
 def kind_of(column: Profile) -> tuple[str, str]:
@@ -220,14 +175,11 @@ def kind_of(column: Profile) -> tuple[str, str]:
     values = len(column.counts)
     if values + (column.missing > 0) <= 1:
         return "constant", "one value"
-    if column.date or _are_dates(column):
+    if column.form == "date" or _are_dates(column):
         return "date", f"{values:,} dates or times"
-    if column.binned:
+    if column.form == "bins":
         named = WEIGHT_NAME.search(column.name)
         return ("weight", "its name") if named else ("number", "")
-    if column.beside_numbers:
-        column = column.without(column.beside_numbers)
-        values = len(column.counts)
     found = _text_kind(column) if column.texts else _number_kind(column)
     if found is not None:
         return found
@@ -238,7 +190,7 @@ def kind_of(column: Profile) -> tuple[str, str]:
         if many and many > NEARLY_ALL:
             return "code", ""
         intervals = values > 2 and all(map(STARTS_WITH_NUMBER.match, column.labels))
-        return ("ordered" if column.ordered or intervals else "answer"), ""
+        return ("ordered" if column.form or intervals else "answer"), ""
     scale = values <= MIN_VALUES and _are_integers(column)
     return ("answer" if values <= 2 else "ordered" if scale else "number"), ""
 
@@ -308,12 +260,10 @@ def codes_for_missing(column: Profile) -> Iterator[str]:
     Numbers of equal digits 7, 8 or 9 beyond a gap above a scale that does not reach half of them,
     or negative numbers below a scale from 0 on; and texts such as "?", or a text beside numbers.
     """
-    yield from column.beside_numbers
-    for text in column.texts:
-        if text and text.lower() in TEXTS_FOR_MISSING and text not in column.beside_numbers:
-            yield text
+    yield from column.beside
+    yield from (text for text in column.texts if text and text.lower() in TEXTS_FOR_MISSING)
     numbers = np.sort(column.numbers[~np.isnan(column.numbers)])
-    if column.binned or len(numbers) > 5 * MIN_VALUES:
+    if column.form == "bins" or len(numbers) > 5 * MIN_VALUES:
         return
     coded = np.array([bool(CODES_FOR_MISSING.fullmatch(number_label(x))) for x in numbers], bool)
     scale = numbers[~coded]

@@ -1,6 +1,6 @@
 """Columns that determine each other, and columns that are missing exactly where another says so."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
 from seepage.data.column_kinds import MIN_RECORDS, Profile
+from seepage.data.pairs import PairCounts
 
 MIN_TABLE = 100
 """Minimum number of records from which a relation is more than chance."""
@@ -38,7 +39,7 @@ class Relation(NamedTuple):
 
 
 def relations_of(
-    profiles: Sequence[Profile], joint: Callable[[str, str], Integers] | None = None
+    profiles: Sequence[Profile], pairs: PairCounts | None = None
 ) -> dict[str, Relation]:
     """Return the relations of columns by name, of those that have any.
 
@@ -46,8 +47,8 @@ def relations_of(
     ----------
     profiles
         The columns; identifiers, which determine everything, should not be among them.
-    joint
-        Joint counts of two columns by name, missing values last; by default from the codes.
+    pairs
+        The pair counts of these columns, where the profiles have no codes.
 
     Notes
     -----
@@ -62,7 +63,7 @@ def relations_of(
     maybe = np.ones((len(sizes), len(sizes)), dtype=np.bool_)
     gaps = np.array([MIN_RECORDS <= column.missing <= records - MIN_RECORDS for column in profiles])
     skips = maybe & gaps
-    if joint is None:
+    if pairs is None:
         maybe, skips = _screened(profiles, gaps)
     determines = np.zeros_like(maybe)
     skipped = dict[int, tuple[int, str]]()
@@ -70,8 +71,7 @@ def relations_of(
         for j in np.flatnonzero((maybe[i] & frequent & (sizes <= MAX_VALUES)) | skips[i]).tolist():
             if i == j:
                 continue
-            first, second = profiles[i], profiles[j]
-            table = (joint(first.name, second.name) if joint else _joint(first, second)) > 0
+            table = _joint(profiles[i], profiles[j], pairs) > 0
             determines[i, j] = frequent[j] and bool((table.sum(axis=1) <= 1).all())
             if sizes[i] <= MAX_SKIP_VALUES and j not in skipped:
                 where = _only_missing(table, profiles[i])
@@ -121,11 +121,18 @@ def _coded(column: Profile, rows: slice | None = None) -> NDArray[Any]:
     return np.where(codes < 0, len(column.counts), codes)
 
 
-def _joint(first: Profile, second: Profile) -> Integers:
+def _joint(first: Profile, second: Profile, pairs: PairCounts | None) -> Integers:
     """Return the joint counts of two columns, missing values last."""
-    shape = len(first.counts) + 1, len(second.counts) + 1
-    cells = _coded(first) * shape[1] + _coded(second)
-    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    if pairs is None:
+        shape = len(first.counts) + 1, len(second.counts) + 1
+        cells = _coded(first) * shape[1] + _coded(second)
+        return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    table = pairs.table(first.name, second.name)
+    for axis, column in enumerate((first, second)):
+        codes = [pairs.domain[column.name].code(label) for label in column.labels]
+        missing = np.delete(table, codes, axis).sum(axis, keepdims=True)
+        table = np.concatenate([table.take(codes, axis), missing], axis)
+    return table
 
 
 def _screened(profiles: Sequence[Profile], gaps: Booleans) -> tuple[Booleans, Booleans]:

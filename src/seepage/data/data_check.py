@@ -1,13 +1,12 @@
 """`check`: what the columns of a table are, which are answers, and what must be decided first."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import pyarrow as pa
 
-from seepage._numerics import Integers
 from seepage._options import changed, takes
 from seepage.data.check_result import SAME, ColumnCheck, DataCheck, rare_below
 from seepage.data.column_kinds import (
@@ -15,7 +14,6 @@ from seepage.data.column_kinds import (
     MIN_VALUES,
     Profile,
     codes_for_missing,
-    joint_counts,
     kind_of,
     profile_of,
     profile_of_counts,
@@ -32,7 +30,7 @@ from seepage.data.table.sources import BATCH_ROWS, FrameSource, Source, open_fra
 from seepage.errors import DataWarning, Setting, TableError, Text
 
 MAX_RECORDS = BATCH_ROWS
-"""Records that are read; columns that would be left out as constant or the same are read whole."""
+"""Records that are read."""
 
 
 @takes(TableOptions)
@@ -51,8 +49,8 @@ def check(data: Any, options: TableOptions) -> DataCheck:
 
     Notes
     -----
-    The first 131,072 records are read, and all records of columns that would be left out as
-    constant or as the same as another: 1 s for a million records of 40 columns.
+    The first 131,072 records are read, 1 s for 40 columns.  Of larger tables no column is called
+    constant, or left out as the same as another: later records may differ.
 
     Examples
     --------
@@ -71,7 +69,9 @@ def check(data: Any, options: TableOptions) -> DataCheck:
     table, known = table_of(data, changed(options, TableOptions))
     chosen = TableOptions(**known)
     found = _check_table(_opened(table, chosen), chosen, asked=table is data)
-    return found if table is data else replace(found, columns=tuple(map(_used, found)))
+    if table is data:
+        return found
+    return replace(found, columns=tuple(replace(column, used=True) for column in found))
 
 
 def settle(data: Any, options: Any, *, asked: bool) -> tuple[Any, dict[str, Any], list[Text]]:
@@ -126,12 +126,12 @@ def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataC
     names = [choice.source for choice in choices]
     table, whole = _first_records(source, names)
     found = _described([_profile(table, name, source, options) for name in names])
-    if not whole:
-        refuted = _refuted(source, found, options)
-        found = [_without_claim(column) if column.name in refuted else column for column in found]
     mentioned = _mentioned(options)
     named = {choice.source for choice in choices if {choice.source, choice.name} & mentioned}
-    used = (column if column.name in named else _with_use(column, asked) for column in found)
+    if not whole:  # later records may differ
+        found = [replace(c, kind="answer") if c.kind == "constant" else c for c in found]
+    sure = asked and whole
+    used = (column if column.name in named else _with_use(column, sure) for column in found)
     return DataCheck(tuple(used), table.num_rows, whole)
 
 
@@ -139,8 +139,7 @@ def _check_counts(pairs: PairCounts) -> DataCheck:
     """Return the check of counted attributes, which are used whatever their kind."""
     counts = zip(pairs.domain, pairs.marginals, strict=True)
     profiles = [profile_of_counts(attribute, marginal) for attribute, marginal in counts]
-    found = _described(profiles, lambda first, second: joint_counts(pairs, first, second))
-    return DataCheck(tuple(found), pairs.records, True)
+    return DataCheck(tuple(_described(profiles, pairs)), pairs.records, True)
 
 
 def _mentioned(options: Any) -> set[str]:
@@ -158,17 +157,13 @@ def _mentioned(options: Any) -> set[str]:
     return names
 
 
-def _with_use(column: ColumnCheck, asked: bool) -> ColumnCheck:
-    """Return a column that is not named, left out if it is no answer or asked already."""
-    if column.kind in ANSWERS and not (asked and column.same):
+def _with_use(column: ColumnCheck, once: bool) -> ColumnCheck:
+    """Return a column that is not named, left out if it is no answer, or asked `once` already."""
+    if column.kind in ANSWERS and not (once and column.same):
         return column
     if column.kind in ANSWERS:
         return replace(column, kind=SAME, reason=f"same as {column.same}", used=False)
     return replace(column, used=False)
-
-
-def _used(column: ColumnCheck) -> ColumnCheck:
-    return replace(column, used=True)
 
 
 def _first_records(source: Source, names: Sequence[str]) -> tuple[pa.Table, bool]:
@@ -195,50 +190,19 @@ def _profile(table: Any, name: str, source: Source, options: TableOptions) -> Pr
         return profile_of(name, array, source.fields, marker_labels(options.markers_of(name)))
 
 
-def _described(
-    profiles: Sequence[Profile], joint: Callable[[str, str], Integers] | None = None
-) -> list[ColumnCheck]:
+def _described(profiles: Sequence[Profile], pairs: PairCounts | None = None) -> list[ColumnCheck]:
     """Return what profiles tell; all columns are used."""
     kinds = [kind_of(column) for column in profiles]
-    answers = [
-        column if joint else column.without(column.beside_numbers)
-        for column, (kind, _) in zip(profiles, kinds, strict=True)
-        if kind in ANSWERS
-    ]
-    relations = relations_of(answers, joint)
+    both = list(zip(profiles, kinds, strict=True))
+    relations = relations_of([column for column, (kind, _) in both if kind in ANSWERS], pairs)
     found = []
-    for column, (kind, reason) in zip(profiles, kinds, strict=True):
+    for column, (kind, reason) in both:
         values, is_answer = len(column.counts), kind in ANSWERS
         rare = column.counts < rare_below(column.records)
-        few = is_answer and (kind != "number" or values <= MIN_VALUES or column.binned)
+        few = is_answer and (kind != "number" or values <= MIN_VALUES or column.form == "bins")
         codes = tuple(codes_for_missing(column)) if is_answer else ()
         known = relations.get(column.name, Relation())
         missing = column.missing / column.records
         about = values, missing, codes, int(rare.sum()) if few else 0
         found.append(ColumnCheck(column.name, kind, reason, True, *about, *known))
     return found
-
-
-def _refuted(source: Source, found: Sequence[ColumnCheck], options: TableOptions) -> set[str]:
-    """Return the columns that all records show to be neither constant nor the same as another."""
-    constant = [(column.name, column.name) for column in found if column.kind == "constant"]
-    claims = constant + [(column.name, column.same) for column in found if column.same]
-    seen = {claim: set[tuple[str, str]]() for claim in claims}
-    names = list(dict.fromkeys(name for claim in claims for name in claim))
-    for batch in source.batches(names) if names else ():
-        columns = {name: _profile(batch, name, source, options) for name in names}
-        for first, second in claims:
-            seen[first, second] |= columns[first].pairs_with(columns[second])
-    refuted = set[str]()
-    for (first, second), pairs in seen.items():
-        sides = {a for a, _ in pairs}, {b for _, b in pairs}
-        equal = len(pairs) == len(sides[0]) == len(sides[1])
-        if not equal or (first == second and len(pairs) > 1):
-            refuted.add(first)
-    return refuted
-
-
-def _without_claim(column: ColumnCheck) -> ColumnCheck:
-    """Return a column that is neither constant nor the same as another."""
-    kind = "answer" if column.kind == "constant" else column.kind
-    return replace(column, kind=kind, reason="", same=None)
