@@ -189,7 +189,7 @@ def test_results(tmp_path):
     assert saved["verdict"] == "refuted"
     with pytest.raises(sp.InputError, match="data must be given for a page"):
         found.report(tmp_path / "page.html")
-    with pytest.raises(sp.InputError, match="no attribute 'x'"):
+    with pytest.raises(sp.InputError, match="name must be one of value, got 'x'"):
         found["x"]
 
 

@@ -87,6 +87,8 @@ class AuditOptions(DataOptions):
         if self.confidence < 0.5:
             raise _checks.violation("confidence", "at least 0.5", self.confidence)
         _checks.integer(self.samples, "samples", 1, _checks.MAX_DRAWS)
+        if self.attribute is not None:
+            _checks.text(self.attribute, "attribute")
         if self.rounds is not None:
             _checks.integer(self.rounds, "rounds", 1, _checks.MAX_RECORDS)
         if self.record_claim is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from seepage import __version__
+from seepage import __version__, _checks
 from seepage._files import write_text
 from seepage._numerics import ceiling_text, floor_text
 from seepage._results import Result, json_ready, json_text
@@ -145,12 +145,8 @@ class Audit(Result):
     version: str = __version__
 
     def __getitem__(self, name: str) -> AuditedClaim:
-        for one in self.claims:
-            if one.name == name:
-                return one
-        raise InputError(
-            f"the audit has no attribute {name!r}, only {[c.name for c in self.claims]}"
-        )
+        named = {one.name: one for one in self.claims}
+        return named[_checks.choice(name, "name", named)]
 
     @property
     def decisive(self) -> AuditedClaim:

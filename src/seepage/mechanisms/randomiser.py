@@ -138,7 +138,10 @@ class Randomiser(Mapping[str, RandomisedAttribute]):
         memoised: bool = False,
         linked: bool | Sequence[Sequence[str]] = True,
     ) -> None:
-        self._attributes = {one.name: one for one in attributes}
+        kind = RandomisedAttribute, "a RandomisedAttribute"
+        given = _checks.items(attributes, "attributes")
+        made = [_checks.instance(one, "each of attributes", *kind) for one in given]
+        self._attributes = {one.name: one for one in made}
         self.rounds = _checks.integer(rounds, "rounds", 1, _checks.MAX_RECORDS)
         self.memoised = _checks.flag(memoised, "memoised")
         self.linked = linked if isinstance(linked, bool) else self._groups(linked)
@@ -153,13 +156,13 @@ class Randomiser(Mapping[str, RandomisedAttribute]):
         return groups + tuple((name,) for name in self if name not in named)
 
     def __getitem__(self, name: str) -> RandomisedAttribute:
-        if name not in self._attributes:
+        if name not in self:
             hint = _checks.near_miss(name, self._attributes)
             raise InputError(f"the randomiser has no attribute {_checks.shown(name)}{hint}")
         return self._attributes[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._attributes
+        return isinstance(name, str) and name in self._attributes
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._attributes)
