@@ -1,0 +1,86 @@
+"""The domain fixed on a part of the records, and the rule of answers."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import seepage as sp
+
+RNG = np.random.default_rng(5)
+N = 30_000
+PEOPLE = pd.DataFrame(
+    {
+        "days": np.where(RNG.random(N) < 0.7, 0, RNG.integers(1, 31, N)),
+        "weight": RNG.normal(70, 15, N).round(1),
+        "job": RNG.choice(list("abcde"), N, p=[0.5, 0.3, 0.17, 0.02, 0.01]),
+        "health": RNG.choice(["bad", "fair", "good", "best"], N, p=[0.02, 0.28, 0.4, 0.3]),
+        "sex": RNG.choice(["F", "M"], N),
+        "rare": RNG.choice(["no", "yes"], N, p=[0.999, 0.001]),
+    }
+)
+SCALE = {"health": ["bad", "fair", "good", "best"]}
+
+
+def records(**options):
+    return sp.Records.from_data(PEOPLE, **{"scope": "population", "answers": "merged"} | options)
+
+
+def test_every_answer_has_people_enough():
+    found = records(order=SCALE)
+    assert found.fixed.left_out == ("rare",)
+    for attribute in found.domain:
+        assert 2 <= attribute.size <= 6
+        assert found.marginal(attribute.name).min() >= 0.8 * 2_000
+    assert found.domain["days"].values[0] == "0"
+    assert found.domain["days"].edges[0] == -math.inf
+    assert found.domain["health"].values == ("bad to fair", "good", "best")
+    assert found.domain["sex"].values == ("F", "M")
+
+
+def test_the_part_does_not_certify_and_depends_on_the_seed():
+    found = records()
+    assert found.records + found.fixed.records == N
+    assert 0.9 * N / 20 < found.fixed.records < 1.1 * N / 20
+    assert records(seed=1).fixed.part != found.fixed.part
+    assert records().codes.tolist() == found.codes.tolist()
+
+
+def test_a_person_is_in_the_part_with_all_records():
+    twice = pd.concat([PEOPLE.assign(id=range(N)), PEOPLE.assign(id=range(N))], ignore_index=True)
+    found = sp.Records.from_data(twice, person="id", scope="population")
+    assert found.records + found.fixed.records == N
+
+
+def test_a_declared_domain_needs_no_part():
+    domain = records().domain
+    again = sp.Records.from_data(PEOPLE, domain=domain, scope="population")
+    assert again.fixed is None
+    assert again.records == N
+    assert sp.Records.from_data(PEOPLE).records == N
+
+
+def test_values_never_seen_can_report():
+    plan = sp.design(PEOPLE, 2.0, seconds=1, shape="never", order=SCALE)
+    row = {"days": -3, "weight": 1e6, "job": "z", "health": "unknown", "sex": "X"}
+    assert plan.perturb(pd.DataFrame([row] * 50), seed=1).num_rows == 50
+    missing = dict.fromkeys(row)
+    assert plan.perturb(pd.DataFrame([row, missing]), seed=1).num_rows == 2
+    assert any("job: a, b, (other) (5 values)" in note or "job: " in note for note in plan.notes)
+
+
+def test_pools_of_the_same_counts_certify_nothing():
+    pooled = sp.Records.from_data(PEOPLE, columns=["job", "sex"], pool=2_000)
+    with pytest.raises(sp.InputError, match="pool"):
+        sp.design(pooled, 2.0, seconds=1)
+    with pytest.raises(sp.InputError, match="pool"):
+        sp.total_leakage(pooled, 1.0, mechanism="grr", guarantee="exact", scope="population")
+    assert sp.total_leakage(pooled, 1.0, mechanism="grr", guarantee="exact").kind == "certified"
+
+
+def test_answers_that_cannot_be_merged_raise():
+    with pytest.raises(sp.InputError, match="answers are merged"):
+        sp.design(sp.Records.from_data(PEOPLE), 2.0, answers="merged")
+    with pytest.raises(sp.InputError, match="order of 'health' must list"):
+        sp.design(PEOPLE, 2.0, order={"health": ["good", "best"]})
