@@ -263,13 +263,14 @@ def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
             title=", ".join(names[1:]) or None,
             axis=alt.Axis(labelLimit=320),
         ),
-        yOffset=alt.YOffset("colour:N", sort=colours),
         color=coloured("colour", colours, names[0]) if len(names) > 1 else alt.value(PALETTE[0]),
     )
+    if len(names) > 1:
+        base = base.encode(yOffset=alt.YOffset("colour:N", sort=colours))
     intervals = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("lower:Q", title=f"{title}, with 95 % intervals"), x2="upper:Q"
     )
     tooltip = ["label:N", "colour:N", *(f"{one}:Q" for one in ("estimate", "lower", "upper"))]
     points = base.mark_circle(size=60, opacity=1).encode(x="estimate:Q", tooltip=tooltip)
-    height = alt.Step(max(STEP, 11 * len(colours)))
+    height = alt.Step(max(STEP, 11 * len(colours) if len(names) > 1 else 0))
     return finish((intervals + points).properties(width=460, height=height))

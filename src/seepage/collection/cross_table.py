@@ -23,7 +23,7 @@ from seepage.collection.estimated_cells import (
     within_unit,
 )
 from seepage.collection.report_source import open_reports
-from seepage.collection.report_sums import nominal_frequencies
+from seepage.collection.report_sums import product_variance
 from seepage.collection.report_vectors import sum_cells
 from seepage.data.domain import Attribute
 from seepage.designs.equal_budgets import equal_split
@@ -375,14 +375,13 @@ def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
     people = plan.provenance.records
     if not limits or not people:
         raise InputError(f"{together}, so their table cannot be estimated; {option} asks for them")
-    epsilon, second, squares = equal_split(min(limits), len(names)), 1.0, 1.0
-    for name in names:
-        nominal = nominal_frequencies(plan, name)
-        made = mechanism(best_mechanism(len(nominal), epsilon), len(nominal), epsilon)
-        second *= 1.0 + float(made.variance(1, nominal).sum())
-        squares *= float(nominal @ nominal)
-    cells = float(np.prod([plan.domain[name].size for name in names]))
-    width = NORMAL_QUANTILE * np.sqrt((second - squares) / (cells * JOINT_SHARE * people))
+    epsilon, sizes = equal_split(min(limits), len(names)), [plan.domain[n].size for n in names]
+    mechanisms = {
+        name: mechanism(best_mechanism(size, epsilon), size, epsilon)
+        for name, size in zip(names, sizes, strict=True)
+    }
+    variance = product_variance(plan, mechanisms, names)
+    width = NORMAL_QUANTILE * np.sqrt(variance / (np.prod(sizes) * JOINT_SHARE * people))
     raise InputError(
         f"{together}; {option} would: {JOINT_SHARE:.0%} of {people:,} people asked for them within "
         f"limit {min(limits):g} give each cell within {100 * width:.2g} points or less, and the "

@@ -129,52 +129,39 @@ def parse_formula(text: str, known: Iterable[str]) -> Formula:
     outcome = re.fullmatch(rf"\s*({name})(?:\[(.*)\])?\s*", left)
     if not sign or "~" in right or outcome is None:
         raise _mistake(text, "it must be OUTCOME ~ TERMS, such as ill ~ age + sex")
-    terms: dict[tuple[Factor, ...], None] = {}
-    position, operation, intercept = 0, "+", True
+    terms: list[list[tuple[Factor, ...]]] = []
+    position, joined, intercept = 0, "+", True
     while True:
-        group: list[tuple[Factor, ...]] = []
-        joined = "*"
-        while joined:
-            found = factor.match(right, position)
-            if found is None:
-                rest = right[position:].strip() or "the end"
-                raise _mistake(text, f"a column is expected at {rest!r}")
-            position, joined = found.end(), ""
-            if found["one"] is not None:
-                intercept = (found["one"] == "1") == (operation == "+")
-                break
-            group.append((_factor(found, columns, text),))
-            if right[position : position + 1] in (":", "*") and right[position : position + 1]:
-                joined = right[position]
-                position += 1
-                group.append((Factor(joined),))
-        if group:
-            if operation == "-":
-                raise _mistake(text, "only the intercept can be left out, by - 1")
-            terms.update(dict.fromkeys(_expanded(group)))
-        if position == len(right):
+        found = factor.match(right, position)
+        if found is None:
+            raise _mistake(
+                text, f"a column is expected at {right[position:].strip() or 'the end'!r}"
+            )
+        position = found.end()
+        if joined in "+-":
+            terms.append([])
+        if found["one"] is not None and joined in "+-":
+            intercept = (found["one"] == "1") == (joined == "+")
+        elif found["one"] is not None or joined == "-":
+            raise _mistake(text, "only the intercept can be left out, by - 1")
+        elif joined == ":" and terms[-1]:
+            terms[-1][-1] += (_factor(found, columns, text),)
+        else:
+            terms[-1].append((_factor(found, columns, text),))
+        joined = right[position : position + 1]
+        if not joined:
             break
-        operation = right[position]
-        if operation not in "+-":
+        if joined not in "+-*:":
             raise _mistake(text, f"'+' is expected at {right[position:].strip()!r}")
         position += 1
-    ordered = tuple(sorted(terms, key=len))
-    return Formula(text.strip(), _known(outcome[1], columns, text), outcome[2], ordered, intercept)
-
-
-def _expanded(group: Sequence[tuple[Factor, ...]]) -> list[tuple[Factor, ...]]:
-    """Return the terms of factors joined by `:` and `*`, which alternate with them."""
-    factors = [group[0]]
-    for joined, right in zip(group[1::2], group[2::2], strict=True):
-        if joined[0].name == ":":
-            factors[-1] = (*factors[-1], *right)
-        else:
-            factors.append(right)
-    return [
+    expanded = dict.fromkeys(
         tuple(one for part in chosen for one in part)
-        for size in range(1, len(factors) + 1)
-        for chosen in combinations(factors, size)
-    ]
+        for parts in terms
+        for size in range(1, len(parts) + 1)
+        for chosen in combinations(parts, size)
+    )
+    ordered = tuple(sorted(expanded, key=len))
+    return Formula(text.strip(), _known(outcome[1], columns, text), outcome[2], ordered, intercept)
 
 
 def _factor(found: "re.Match[str]", columns: Sequence[str], text: str) -> Factor:

@@ -1,0 +1,103 @@
+"""Intervals of shares, differences, odds ratios, means and coefficients cover, on real tables."""
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seepage as sp
+from plan_examples import plan_for
+from real_data import real_data
+from seepage.collection.form_assignment import drawn_forms
+from seepage.collection.perturb import perturbed_columns
+from seepage.collection.report_source import reports_schema
+from seepage.data.inputs import as_records
+from seepage.mechanisms.exact_draws import randomness
+
+CELEBA = ("Smiling", "Male", "Young")
+ADULT = ("income", "sex", "age")
+BINS = {"age": [17, 35, 50, 91]}
+
+DESIGNS = {
+    "celeba product": ("celeba", CELEBA, "never"),
+    "celeba shaped": ("celeba", CELEBA, "forms"),
+    "adult product": ("adult", ADULT, "never"),
+    "adult shaped": ("adult", ADULT, "forms"),
+}
+
+
+@cache
+def collection(name):
+    """The plan, the records of the whole table, and what each statistic is in it."""
+    data, columns, shape = DESIGNS[name]
+    given = {"columns": list(columns), **({"bins": BINS} if data == "adult" else {})}
+    together = {"together": [list(columns)], "scope": "table", "seconds": 3}
+    plan = sp.design(data, 3.0, **given, **together, shape=shape)
+    records = as_records(data, domain=plan.domain)
+    whole = np.repeat(records.codes, records.weights, axis=0)
+    codes = {one: whole[:, i].astype(np.int64) for i, one in enumerate(records.domain.names)}
+    clear = plan_for(records.pairs(), 40.0)
+    reports = pa.Table.from_arrays(
+        perturbed_columns(clear, codes, np.zeros(len(whole), dtype=np.int64), randomness(1)),
+        schema=reports_schema(clear),
+    )
+    return plan, codes, statistics(clear, reports, columns)
+
+
+def statistics(plan, reports, columns, *, saturated=True):
+    """Estimates by name: of the first attribute by the second, a mean and coefficients.
+
+    Few people do not determine the coefficients of all cells, which a regression says.
+    """
+    outcome, group, third = columns
+    table = plan.table(reports, outcome, by=[group, third])
+    pair = table.marginal(outcome, group)
+    value, first = pair.attributes[0].values[1], pair.attributes[1].values[0]
+    scores = None if table.attributes[2].edges else [0.0, 1.0]
+    found = {
+        "cell": pair[value, first],
+        "share": pair.shares()[value, first],
+        "difference": pair.difference(),
+        "ratio": pair.ratio(),
+        "odds ratio": pair.odds_ratio(),
+        "mean": table.mean(third, scores=scores),
+        "mean of a group": table.mean(third, given=group, scores=scores)[first],
+    }
+    for formula in (f"{outcome} ~ {group}", f"{outcome} ~ {group}*{third}")[: 1 + saturated]:
+        fitted = plan.regress(reports, formula)
+        found |= {f"{formula}: {one}": fitted[one] for one in fitted.names}
+    return found
+
+
+def covered(name, size, runs, seed=1):
+    """How often intervals cover the truth, by statistic."""
+    plan, codes, truth = collection(name)
+    rng, source, hits = np.random.default_rng(seed), randomness(seed), dict[str, int]()
+    rows = len(next(iter(codes.values())))
+    for _ in range(runs):
+        drawn = rng.integers(0, rows, size)
+        answers = {one: column[drawn] for one, column in codes.items()}
+        columns = perturbed_columns(plan, answers, drawn_forms(plan, size, source), source)
+        reports = pa.Table.from_arrays(columns, schema=reports_schema(plan))
+        asked = statistics(plan, reports, DESIGNS[name][1], saturated=size > 20_000)
+        for one, found in asked.items():
+            low, high = found.interval
+            hits[one] = hits.get(one, 0) + (low <= truth[one].value <= high)
+    return {one: count / runs for one, count in hits.items()}
+
+
+@real_data
+@pytest.mark.parametrize("name", ["celeba shaped", "adult product"])
+def test_intervals_cover_in_a_few_collections(name):
+    for one, share in covered(name, 4000, 40).items():
+        assert share >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40), one
+
+
+@real_data
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2_000, 50_000])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_intervals_cover(name, size):
+    for one, share in covered(name, size, 500).items():
+        assert abs(share - 0.95) <= 3 * np.sqrt(0.95 * 0.05 / 500), (one, share)
