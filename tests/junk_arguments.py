@@ -119,7 +119,7 @@ def examples() -> dict[str, Any]:
         sp.experienced_loss(people(), 1.0, mechanism="grr", people=5),
         *(plan.estimate(reports), plan.estimate_pairs(reports)),
         plan.table(reports, "sex", by="smoker"),
-        plan.regress(reports, "sex ~ smoker"),
+        sp.regress(people(), "smoker ~ 1", randomiser=[[0.95, 0.05], [0.05, 0.95]]),
         *(sp.total_leakage(people(), 1.0), sp.leakage_curve(channel, [1.0])),
         *(sp.leakage_bound(channel, 1.0), sp.leakage_bound(channel, 1.0).witness),
         sp.find_budgets(people(), 2.0),
