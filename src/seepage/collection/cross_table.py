@@ -19,6 +19,7 @@ from seepage.collection.estimated_cells import (
     IndependenceTest,
     Labels,
     SharePair,
+    as_texts,
     ratio_intervals,
     within_unit,
 )
@@ -144,7 +145,7 @@ class Table(EstimatedCells):
         names = [attribute.name for attribute in self.attributes]
         if given is None:
             given = names[1:]
-        axes = [self._axis(name) for name in ([given] if isinstance(given, str) else given)]
+        axes = [self._axis(name) for name in as_texts(given, "given")]
         if not axes or len(set(axes)) == len(self.attributes):
             raise InputError(
                 "given must be some of the attributes of the table, not all", parameter="given"
@@ -191,7 +192,7 @@ class Table(EstimatedCells):
         """
         axis = self._axis(name)
         numbers = attribute_scores(self.attributes[axis], scores)
-        axes = [self._axis(one) for one in ([given] if isinstance(given, str) else given)]
+        axes = [self._axis(one) for one in as_texts(given, "given")]
         if axis in axes:
             raise InputError(f"given must not have {name!r}, of which it is the mean")
         codes = np.unravel_index(np.arange(len(self.values)), self._shape)[axis]
@@ -240,10 +241,11 @@ class Table(EstimatedCells):
     ) -> Estimated:
         """Return a function of the shares of a value in two groups."""
         outcome, others = self.attributes[0], self.attributes[1:]
+        groups = _checks.items(groups, "groups")
         if value is None and outcome.size == 2:
             value = outcome.values[1]
         if not groups and len(others) == 1 and others[0].size == 2:
-            groups = others[0].values[::-1]
+            groups = list(others[0].values[::-1])
         if value is None or len(groups) != 2:
             raise InputError(
                 "a comparison needs a value of the first attribute and two groups, as in "
@@ -252,7 +254,7 @@ class Table(EstimatedCells):
         shape, code = self._shape, outcome.code(value)
         parts = np.zeros((4, *shape))
         for row, group in enumerate(groups):
-            labels = (group,) if isinstance(group, str) else tuple(group)
+            labels = as_texts(group, "each of groups")
             if len(labels) != len(others):
                 raise InputError(
                     f"a group must have one value of each other attribute, got {group!r}"
@@ -344,7 +346,7 @@ def estimate_table(plan: Plan, reports: Any, names: Labels, by: Labels, weights:
     weights
         Survey weights: a column beside the reports, or one number per report.
     """
-    given = [[one] if isinstance(one, str) else _checks.texts(one, "names") for one in (names, by)]
+    given = as_texts(names, "names"), as_texts(by, "by")
     asked = [plan.collected[name].name for part in given for name in part]
     if not asked or len(set(asked)) < len(asked):
         raise InputError(f"the attributes of a table must be different, got {', '.join(asked)}")

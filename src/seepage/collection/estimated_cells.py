@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
 from seepage.data.domain import Attribute
@@ -30,6 +31,11 @@ GRID = 301
 """Number of values of each share at which functions of two shares are compared."""
 
 Labels = str | Sequence[str]
+
+
+def as_texts(value: Any, name: str) -> list[str]:
+    """Return one text or several as a list."""
+    return [value] if isinstance(value, str) else _checks.texts(value, name)
 
 
 class IndependenceTest(NamedTuple):
@@ -79,7 +85,7 @@ class EstimatedCells(Result):
 
     def __getitem__(self, labels: Labels) -> Estimated:
         """Return the number of one cell, by the values of the attributes in order."""
-        given = (labels,) if isinstance(labels, str) else tuple(labels)
+        given = as_texts(labels, "labels")
         if len(given) != len(self.attributes):
             names = ", ".join(attribute.name for attribute in self.attributes)
             raise InputError(f"a cell must be given by one value of each of {names}, got {given!r}")

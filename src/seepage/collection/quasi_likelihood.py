@@ -268,7 +268,10 @@ class Regression(Result):
         if isinstance(data, Mapping):
             import pyarrow as pa
 
-            data = pa.table({name: np.atleast_1d(column) for name, column in data.items()})
+            try:
+                data = pa.table({name: np.atleast_1d(column) for name, column in data.items()})
+            except (pa.ArrowException, TypeError, ValueError):
+                raise InputError("data must map columns to values", parameter="data") from None
         columns = clear_columns(data, self.formula.names)
         variables = {name: self._variable(name, column) for name, column in columns.items()}
         rows = max((len(column) for column in columns.values()), default=1)

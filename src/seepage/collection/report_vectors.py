@@ -232,7 +232,7 @@ def checked_weights(weights: Any, records: int) -> Floats:
     """Return weights as numbers; warn where one is shared by so few people that it tells who."""
     try:
         given: Floats = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError("weights must be numbers", parameter="weights") from None
     if given.shape != (records,):
         raise InputError(
