@@ -28,8 +28,10 @@ $(DEV_READY): requirements-dev.lock $(READY)
 setup: $(DEV_READY) ## Make the virtual environment in .venv with locked packages
 
 .PHONY: demo
-demo: $(READY) ## Analyse the bundled Adult data at epsilon 1, and write the page adult.html
+demo: $(READY) ## An analysis and a plan: the pages adult.html (bundled Adult) and plan.html (a synthetic survey)
 	$(BIN)/seepage analyse adult --epsilon 1 --report adult.html
+	$(BIN)/seepage datasets survey -o people.csv
+	$(BIN)/seepage design people.csv --columns employment,coffee,screen,sleep --limit 2 --seconds 5 -o plan.json --report plan.html
 
 .PHONY: lint
 lint: $(DEV_READY) ## Ruff, codespell and mypy --strict

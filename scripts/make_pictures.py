@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import seepage as sp
+from seepage.charts.panels import about_chart
 from seepage.designs.strategies import CALIBRATED, DESIGN, OPTIMAL_SMP, SPLIT
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
@@ -47,39 +48,15 @@ def shaped(pairs: sp.PairCounts) -> Any:
 
 def about_sex(pairs: sp.PairCounts) -> Any:
     """Return the leakage about sex of a noisy answer about each other attribute, as a bar chart."""
-    import altair as alt
-
     others = [name for name in pairs.domain.names if name not in ("sex", "fnlwgt", "education-num")]
     found = sp.leakage_matrix(pairs.select(["sex", *others]), 1.0, mechanism="grr")
-    rows = [{"source": name, "leakage": found["sex", name].value} for name in others]
-    itself = "sex itself, if it were asked"
-    rows.append({"source": itself, "leakage": 1.0})
-    base = alt.Chart(alt.Data(values=rows)).encode(  # type: ignore[no-untyped-call]
-        y=alt.Y("source:N", sort="-x", title=None, axis=alt.Axis(labelLimit=260)),
-        x=alt.X(
-            "leakage:Q",
-            title="leakage about sex (nats)",
-            scale=alt.Scale(domain=[0, 1.1]),
-            axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
-        ),
-    )
-    colour = alt.when(alt.datum.source == itself).then(alt.value("#999999"))
-    bars = base.mark_bar().encode(color=colour.otherwise(alt.value("#D55E00")))
-    texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
-        text=alt.Text("leakage:Q", format=".2f")
-    )
-    title = alt.TitleParams(
-        "Nobody was asked for sex",
-        subtitle=f"Leakage about sex of one noisy answer to another question. Adult, "
-        f"{pairs.records:,} people, randomised response, epsilon 1",
-        anchor="start",
-        fontSize=16,
-        subtitleFontSize=12,
-    )
-    chart = (bars + texts).properties(title=title, width=480, height=280)
-    return chart.configure_axis(labelFontSize=12, titleFontSize=12, grid=False).configure_view(
-        stroke=None
-    )
+    rows = [
+        {"source": name, "leakage": found["sex", name].value, "delta": 0.0, "own": False}
+        for name in others
+    ]
+    rows.append({"source": "sex itself, if it is asked", "leakage": 1.0, "delta": 0.0, "own": True})
+    how = "randomised response, epsilon 1"
+    return about_chart(rows, "sex", f"Nobody was asked. Adult, {pairs.records:,} people, {how}")
 
 
 STRATEGIES = {

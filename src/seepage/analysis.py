@@ -2,9 +2,10 @@
 
 import base64
 import os
+import shlex
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -28,6 +29,9 @@ from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.result import GUARANTEES, TotalLeakage, TotalsComparison
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 from seepage.verdict import Verdict, judge, lower_text, upper_text
+
+FLAGS = ("--no-counts", "--force")
+"""Options of `seepage analyse` without a value."""
 
 Limit = float | Sequence[float | None] | None
 
@@ -77,7 +81,35 @@ class Analysis(Result):
     @cached_property
     def verdict(self) -> Verdict:
         """The decision, its basis, and the state of every limit, see `seepage.verdict`."""
-        return judge(self.matrix, self.totals, self.limits)
+        return judge(self.matrix, self.totals, self.limits, self.design_command)
+
+    @property
+    def design_command(self) -> str:
+        """The command `seepage design` for the same table and limits, 2 nats if none is set.
+
+        From the command of the analysis: data, and those of its options that describe the table.
+        """
+        from seepage.data.table.options import DataOptions
+
+        described = {"--" + one.name.replace("_", "-") for one in fields(DataOptions)}
+        words, kept = shlex.split(self.command)[2:], list[str]()
+        data = self.name or "DATA"
+        while words:
+            name, joined, _ = (word := words.pop(0)).partition("=")
+            if not word.startswith("-"):
+                data = word
+                continue
+            option = [word] if joined or name in FLAGS or not words else [word, words.pop(0)]
+            kept += option if name in described else []
+        limit = self.limit if self.limit is not None else 2.0
+        if isinstance(limit, tuple):
+            each = zip(self.matrix.domain.names, limit, strict=True)
+            limits = [
+                part for k, v in each if v is not None for part in ("--limit-of", f"{k}={v:g}")
+            ]
+        else:
+            limits = ["--limit", f"{limit:g}"]
+        return shlex.join(["seepage", "design", data, *kept, *limits])
 
     def leaks(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, see `find_leaks`.

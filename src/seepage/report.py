@@ -16,6 +16,7 @@ from seepage._pages import render_page, template_text
 from seepage._registry import MECHANISMS
 from seepage.analysis import Analysis
 from seepage.charts.chart_files import inline_svg
+from seepage.charts.panels import about_chart
 from seepage.charts.results import totals_chart
 from seepage.data.domain import MISSING, how_many, sample_caution, short_list
 from seepage.data.pairs import PairCounts
@@ -25,7 +26,7 @@ from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import releases
 from seepage.totals.likelihood_columns import JointWitness
 from seepage.totals.result import GUARANTEES, KINDS
-from seepage.verdict import STATES, Judgement, Verdict, lower_text, upper_text
+from seepage.verdict import STATES, Judgement, Verdict, lower_text, total_text, upper_text
 
 STYLES = ("base", "controls", "figures", "print")
 SCRIPTS = ("dom", "heatmap", "pair", "main")
@@ -39,6 +40,9 @@ UNIT = 1e-6
 
 LEAKS, SHOWN_WITNESSES, SHOWN_LIMITS = 5, 3, 20
 """Maximum number of leaks, of joint witnesses, and of limits that are kept."""
+
+SHOWN_SOURCES = 12
+"""Maximum number of sources in the picture of one target."""
 
 SHOWN_LIKELY, SHOWN_VALUES = 4, 10
 """Maximum number of likely values, and of shares of source values, of a pair."""
@@ -92,17 +96,19 @@ def report_page(analysis: Analysis, *, counts: bool = True, audit: Any = None) -
         same_budget=len(set(matrix.epsilons.tolist())) == 1,
         only_analysed=len(grid) == 1,
         delta_text=delta_text,
+        total_text=total_text,
         lower=lower_text,
         upper=upper_text,
         listed=short_list,
         limits=_limits(analysis.verdict),
-        relaxed=any(judgement.delta for judgement in analysis.verdict.judgements),
+        relaxed=any(judgement.relaxed_by for judgement in analysis.verdict.judgements),
         leaks=analysis.leaks(LEAKS),
         budgets=dict(zip(matrix.domain.names, matrix.epsilons.tolist(), strict=True)),
         same=same_attributes(matrix),
         support=support(matrix),
         people_picture=_people_picture(analysis),
         totals_picture=_totals_picture(analysis),
+        about_picture=_about_picture(analysis),
         guarantees=GUARANTEES,
         kinds=KINDS,
         witnessed=next((t for t in analysis.totals.totals if t.guarantee == "witness"), None),
@@ -246,7 +252,7 @@ def by_urgency(verdict: Verdict) -> list[Judgement]:
     def urgency(j: Judgement) -> tuple[int, float]:
         if j.limit is None or j.state is None:
             return len(STATES), -j.lower
-        return STATES.index(j.state), j.limit - (j.upper if j.state == "within" else j.lower)
+        return STATES.index(j.state), j.limit - (j.proof[0] if j.state == "within" else j.lower)
 
     return sorted(verdict.judgements, key=urgency)
 
@@ -265,12 +271,43 @@ def _limits(verdict: Verdict) -> dict[str, Any]:
 
     return {
         "rows": [
-            {"of": j, "lower": share(j.lower), "upper": share(j.upper), "limit": share(j.limit)}
+            {
+                "of": j,
+                "lower": share(j.lower),
+                "upper": share(j.upper),
+                "relaxed": share(j.relaxed) if j.relaxed_by else None,
+                "limit": share(j.limit),
+            }
             for j in judgements
         ],
         "any": any(j.limit is not None for j in judgements),
+        "equal": len({(*j.texts, j.limit) for j in judgements}) == 1,
         "shown": SHOWN_LIMITS,
     }
+
+
+def _about_picture(analysis: Analysis) -> Markup | None:
+    """Return the leakages about the target of the strongest leak as a picture, None if none is."""
+    matrix = analysis.matrix
+    for leak in analysis.leaks(1):
+        target = matrix.domain.index(leak.target)
+        order = [k for k in np.argsort(-matrix.values[target]).tolist() if k != target]
+        rows: list[dict[str, Any]] = [
+            {
+                "source": matrix.domain.names[k],
+                "leakage": float(matrix.values[target, k]),
+                "delta": float(matrix.deltas[target, k]),
+                "own": False,
+            }
+            for k in order[:SHOWN_SOURCES]
+        ]
+        release = matrix.releases[target]
+        own = {"leakage": release.epsilon, "delta": release.delta, "own": True}
+        rows.append({"source": f"{leak.target} itself, if it is asked", **own})
+        about = f"{how_many(matrix.pairs)}; {release.name or 'any mechanism'}"
+        chart = about_chart(rows, leak.target, f"{about}, epsilon {release.epsilon:g}")
+        return inline_svg(chart, f"Leakage about {leak.target} of each other answer, in nats")
+    return None
 
 
 def _people_picture(analysis: Analysis) -> Markup | None:

@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import round_down
+from seepage._numerics import delta_text, round_down
 from seepage._results import Result, json_ready
 from seepage.errors import Setting, Text
-from seepage.leakage.leaks import same_attributes
+from seepage.leakage.leaks import find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals.result import (
     GUARANTEES,
@@ -42,9 +42,11 @@ class Judgement:
     ----------
     attribute, limit, state
         Its name, its limit in nats and the state; both None if it has no limit.
-    upper, upper_by, delta
-        The upper bound on the total in nats, its guarantee and its delta; infinity and "" if no
-        certified or statistical total was computed.
+    upper, upper_by
+        The upper bound in nats that holds for every report (delta 0), and its guarantee; infinity
+        and "" if no such certified or statistical total was computed.
+    relaxed, relaxed_by, delta
+        The smallest total that holds up to a delta, its guarantee, and the delta; as above.
     lower, lower_by
         The lower bound in nats, and the reports that attain it.
     """
@@ -54,9 +56,25 @@ class Judgement:
     state: State | None
     upper: float
     upper_by: str
+    relaxed: float
+    relaxed_by: str
     delta: float
     lower: float
     lower_by: str
+
+    @property
+    def proof(self) -> tuple[float, str, float]:
+        """The total that may keep the limit, its guarantee and delta; with delta 0 if it does."""
+        if self.upper <= self.relaxed or (self.limit is not None and self.upper <= self.limit):
+            return self.upper, self.upper_by, 0.0
+        return self.relaxed, self.relaxed_by, self.delta
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both bounds with two decimals: rounded outwards, or to nearest if they are one number."""
+        if self.upper - self.lower <= 1e-9 * self.upper < math.inf:
+            return (f"{self.lower:.2f}",) * 2
+        return lower_text(self.lower), upper_text(self.upper)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -113,7 +131,10 @@ class Verdict(Result):
 
 
 def judge(
-    matrix: LeakageMatrix, totals: TotalsComparison, limits: Sequence[float | None]
+    matrix: LeakageMatrix,
+    totals: TotalsComparison,
+    limits: Sequence[float | None],
+    design: str = "design",
 ) -> Verdict:
     """Return the verdict on totals and limits.
 
@@ -125,39 +146,44 @@ def judge(
         The totals by guarantee: upper bounds, and lower bounds from their witnesses.
     limits
         The largest allowed total of each attribute in nats, None for no limit.
+    design
+        The command that designs a collection from the same data within the same limits.
     """
     judgements = []
     for k, (name, limit, (lower, lower_by)) in enumerate(
         zip(matrix.domain.names, limits, lower_bounds(matrix, totals), strict=True)
     ):
-        upper, upper_by, delta = _upper_bound(totals, k, limit)
+        certain, relaxed = _upper_bounds(totals, k)
         state: State | None = None
         if limit is not None:
-            certified: State = "within" if upper <= limit else "not certifiable"
+            smallest = min(certain[0], relaxed[0])
+            certified: State = "within" if smallest <= limit else "not certifiable"
             state = "exceeded" if lower > limit else certified
-        judgements.append(Judgement(name, limit, state, upper, upper_by, delta, lower, lower_by))
-    undecided = any(judgement.state == "not certifiable" for judgement in judgements)
-    settle = _next_step(matrix, totals) if undecided or all(v is None for v in limits) else ""
-    groups = same_attributes(matrix)
-    decision, basis = _decision(judgements, groups), _basis(judgements, totals)
-    return Verdict(decision, basis, settle, tuple(judgements))
+        judgements.append(
+            Judgement(name, limit, state, certain[0], certain[1], *relaxed, lower, lower_by)
+        )
+    states, groups = {judgement.state for judgement in judgements}, same_attributes(matrix)
+    settle = ""
+    if "exceeded" in states or states == {None}:
+        settle = f"Next: `{design}` asks each person some of the questions and keeps every limit."
+        settle = settle if "exceeded" in states else f"No limit is set. {settle}"
+    elif "not certifiable" in states:
+        settle = _next_step(matrix, totals, design)
+    decision = _decision(judgements, groups) or _strongest(matrix)
+    return Verdict(decision, _basis(judgements, totals), settle, tuple(judgements))
 
 
-def _upper_bound(totals: TotalsComparison, k: int, limit: float | None) -> tuple[float, str, float]:
-    """Return the upper bound on an attribute's total: value, guarantee, delta.
-
-    The smallest certified total if it is within the limit; else the smallest of the certified and
-    statistical ones, which may have a delta.
-    """
+def _upper_bounds(totals: TotalsComparison, k: int) -> list[tuple[float, str, float]]:
+    """Return the smallest total with delta 0, and with a delta: value, guarantee, delta."""
     bounds = [
-        (float(total.values[k]), total.guarantee, float(total.deltas[k]), total.kind)
+        (float(total.values[k]), total.guarantee, float(total.deltas[k]))
         for total in totals.totals
         if total.kind in ("certified", "statistical")
     ]
-    certified = min((bound[:3] for bound in bounds if bound[3] == "certified"), default=None)
-    if certified is not None and limit is not None and certified[0] <= limit:
-        return certified
-    return min((bound[:3] for bound in bounds), default=(math.inf, "", 0.0))
+    return [
+        min((bound for bound in bounds if (bound[2] > 0) == relaxed), default=(math.inf, "", 0.0))
+        for relaxed in (False, True)
+    ]
 
 
 def lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[float, str]]:
@@ -210,6 +236,14 @@ def upper_text(value: float) -> str:
     return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if value < 1e15 else "infinity"
 
 
+def total_text(total: TotalLeakage, k: int) -> str:
+    """Return a total with two decimals: an exact one to nearest, a lower bound down, others up."""
+    value = float(total.values[k])
+    if total.guarantee == "exact" and total.scope == "table" and value < math.inf:
+        return f"{value:.2f}"
+    return lower_text(value) if total.kind == "lower bound" else upper_text(value)
+
+
 def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:
     """Return the first names, equivalent attributes as "a = b", and the number of the others."""
     joined = {name: tuple(n for n in names if n in group) for group in groups for name in group}
@@ -222,11 +256,7 @@ def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:
 def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
     judged = [j for j in judgements if j.state is not None]
     if not judged:
-        return Text(
-            "No limit is set, so there is nothing to decide: set one with ",
-            Setting("limit", 2.0),
-            ".",
-        )
+        return ""
     by_state = {state: [j for j in judged if j.state == state] for state in STATES}
     exceeded, undecided = by_state["exceeded"], by_state["not certifiable"]
     count = f"{len(judged)} attribute{'s' * (len(judged) != 1)}"
@@ -237,7 +267,7 @@ def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) 
         verb = "exceeds its limit" if len(exceeded) == 1 else "exceed their limits"
         return (
             f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of {count}); "
-            f"reports tell at least {lower_text(top.lower)} nats about {top.attribute}, "
+            f"reports tell at least {top.texts[0]} nats about {top.attribute}, "
             f"{top.limit:g} are allowed."
         )
     if undecided:
@@ -246,24 +276,28 @@ def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) 
             f"Do not rely on these budgets yet: no limit is proven exceeded, but for "
             f"{len(undecided)} of {count} ({names}) no total certifies it either."
         )
-    closest = min(judged, key=lambda j: (j.limit or 0.0) - j.upper)
+    closest = min(judged, key=lambda j: (j.limit or 0.0) - j.proof[0])
+    value, _, delta = closest.proof
     whole = f"all {count} stay within their limits"
     if len(judged) == 1:
         whole = "the attribute stays within its limit"
     return (
         f"These budgets keep the limits: {whole}; closest is {closest.attribute} with "
-        f"{upper_text(closest.upper)} of {closest.limit:g} nats."
+        f"{upper_text(value)}{delta_text(delta)} of {closest.limit:g} nats."
     )
+
+
+def _strongest(matrix: LeakageMatrix) -> str:
+    """Return the strongest leak as a sentence, the decision without a limit."""
+    for leak in find_leaks(matrix, 1):
+        return f"{leak.source} gives away {leak.target}: {leak.sentence()}."
+    return "No attribute is established to tell anything about another."
 
 
 def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
     judged = [j for j in judgements if j.state is not None]
     if not judged:
-        if not judgements:
-            return ""
-        top = max(judgements, key=lambda j: j.lower)
-        largest = f"{lower_text(top.lower)} nats about {top.attribute}"
-        return f"Reports are known to tell {largest} ({_meaning(top.lower_by)})."
+        return ""
     parts = []
     for state in STATES:
         chosen = [j for j in judged if j.state == state]
@@ -272,7 +306,7 @@ def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
         if state == "not certifiable":
             parts.append(f"{len(chosen)} not certifiable: the smallest total that holds is larger")
             continue
-        proofs = dict.fromkeys(j.lower_by if state == "exceeded" else j.upper_by for j in chosen)
+        proofs = dict.fromkeys(j.lower_by if state == "exceeded" else j.proof[1] for j in chosen)
         verb = "proven by" if state == "exceeded" else "by"
         reasons = "; ".join(_reason(name, totals) for name in proofs)
         parts.append(f"{len(chosen)} {state}, {verb} {reasons}" + _with_delta(chosen))
@@ -281,11 +315,11 @@ def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
 
 def _with_delta(chosen: Sequence[Judgement]) -> str:
     """Return how many exceeded limits a total with a delta would keep, "" if none."""
-    rare = [j for j in chosen if j.lower > (j.limit or 0.0) >= j.upper]
+    rare = [j for j in chosen if j.lower > (j.limit or 0.0) >= j.relaxed]
     if not rare:
         return ""
     delta = max(j.delta for j in rare)
-    return f" (with delta {delta:g}, {len(rare)} of them would be within by {rare[0].upper_by})"
+    return f" (with delta {delta:g}, {len(rare)} of them would be within by {rare[0].relaxed_by})"
 
 
 def _reason(name: str, totals: TotalsComparison) -> str:
@@ -308,7 +342,7 @@ def _meaning(name: str) -> str:
 NAMED = Setting("mechanism", "grr")
 
 
-def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
+def _next_step(matrix: LeakageMatrix, totals: TotalsComparison, design: str) -> str:
     """Return the next step that may certify or refute undecided limits, as one sentence."""
     computed = {total.guarantee for total in totals.totals}
     named = all(release.mechanism is not None or release.public for release in matrix.releases)
@@ -324,4 +358,4 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
         return Text(
             "To settle it, name the mechanism (", NAMED, "): totals of a known one are smaller."
         )
-    return "To settle it, let `calibrate` choose budgets that are certified to keep the limit."
+    return f"To settle it, `{design}` finds who is asked what, certified to keep every limit."

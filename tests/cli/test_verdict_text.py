@@ -47,7 +47,7 @@ def test_the_next_step_names_options(copies):
     last = run(
         "analyse", copies, *COLUMNS, "--limit", 2.5, "--guarantee", "sampled", "--reports", 20
     )
-    assert "let `calibrate` choose budgets that are certified to keep the limit." in last.stdout
+    assert "To settle it, `seepage design " in last.stdout
 
 
 def test_people_are_drawn_where_totals_need_records_or_when_asked_for(copies):

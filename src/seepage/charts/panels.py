@@ -297,3 +297,37 @@ def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float
     layers = lines + marked.encode(x=x, y=y, tooltip=tooltip)
     heading = "Every pair (l, delta) of one leakage; the dot is the one shown elsewhere"
     return finish(layers.properties(width=420, height=300, title=heading))
+
+
+@printable_names
+def about_chart(rows: Rows, target: str, subtitle: str) -> Any:
+    """Return bars: the leakage about one attribute of a report of each other one.
+
+    Parameters
+    ----------
+    rows
+        With `source`, `leakage` and `delta`; and `own`, whether it is the attribute's own report.
+    target
+        The attribute that they tell about.
+    subtitle
+        Data, mechanism and budget.
+    """
+    most = max(row["leakage"] for row in rows) or 1.0
+    base = chart_of(rows).encode(
+        y=alt.Y("source:N", sort="-x", title=None, axis=alt.Axis(labelLimit=260)),
+        x=alt.X(
+            "leakage:Q",
+            title=f"leakage about {target} (nats)",
+            scale=alt.Scale(domain=[0, 1.1 * most]),
+        ),
+        tooltip=["source:N", alt.Tooltip("leakage:Q", format=".4f"), "delta:Q"],
+    )
+    own = alt.when(alt.datum.own).then(alt.value("#999999")).otherwise(alt.value("#D55E00"))
+    bars = base.mark_bar().encode(color=own)
+    texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
+        text=alt.Text("leakage:Q", format=".2f")
+    )
+    title = alt.TitleParams(
+        f"What other answers tell about {target}", subtitle=subtitle, anchor="start"
+    )
+    return finish((bars + texts).properties(title=title, width=480, height=alt.Step(STEP)))

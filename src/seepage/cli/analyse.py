@@ -338,6 +338,7 @@ def datasets(context: click.Context, form: str) -> None:
     Examples:
       seepage datasets
       seepage datasets fetch adult
+      seepage datasets survey -o people.csv
     """
     if context.invoked_subcommand is not None:
         return
@@ -374,3 +375,16 @@ def fetch_files(name: str) -> None:
         files = fetch(known, progress)
     for file in files:
         click.echo(str(file))
+
+
+@datasets.command("survey", cls=FileCommand)
+@click.option("-o", "--output", type=OutputFile(), default="people.csv", help="The CSV file.")
+@click.option("--people", type=int, default=10_000, help="Number of people.")
+def write_survey(output: str, people: int) -> None:
+    """Write the synthetic survey of the documentation as a CSV file."""
+    from seepage._files import write_text
+    from seepage._results import csv_text
+    from seepage.data.datasets import make_survey
+
+    write_text(output, csv_text(make_survey(people).to_pydict()))
+    click.echo(f"{people:,} people -> {output}")

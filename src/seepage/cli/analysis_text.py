@@ -15,7 +15,7 @@ from seepage.leakage.leaks import same_attributes, support
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals.experienced import ESTIMATE, Experience
 from seepage.totals.result import GUARANTEES, TotalLeakage
-from seepage.verdict import STATES, Judgement, lower_text, upper_text
+from seepage.verdict import STATES, Judgement, lower_text, total_text, upper_text
 
 VIEWS = {
     "report": "the adversary keeps the whole report",
@@ -70,17 +70,21 @@ def _verdict_text(analysis: Analysis) -> str:
     if not judged:
         return ""
     lines = [verdict.decision, verdict.basis, naming(verdict.settle, option_names())]
-    rows = [["", "limit", "at least", "at most", ""]]
-    rows += [[_short(judgement.attribute), *_judgement_cells(judgement)] for judgement in judged]
+    relaxed = any(judgement.relaxed_by for judgement in judged)
+    rows = [["", "limit", "at least", "at most", *(["but for delta"] if relaxed else []), ""]]
+    rows += [[_short(j.attribute), *_judgement_cells(j, relaxed)] for j in judged]
     table = text_columns(rows, most=SHOWN_ATTRIBUTES)
     head = f"Limits (nats; {UNIT})"
     return "\n".join([*(line for line in lines if line), "", head, table])
 
 
-def _judgement_cells(j: Judgement) -> list[str]:
-    delta = f", delta {j.delta:g}" if j.delta else ""
-    upper = f"{upper_text(j.upper)} {j.upper_by}{delta}" if j.upper_by else "unknown"
-    return [f"{j.limit:g}", f"{lower_text(j.lower)} {j.lower_by}", upper, str(j.state)]
+def _judgement_cells(j: Judgement, relaxed: bool) -> list[str]:
+    """Return limit, what holds for every report, what holds but for a delta, and the state."""
+    lower, upper = j.texts
+    upper = f"{upper} {j.upper_by}" if j.upper_by else "unknown"
+    rest = f"{upper_text(j.relaxed)} {j.relaxed_by}{delta_text(j.delta)}" if j.relaxed_by else "-"
+    certain = [f"{j.limit:g}", f"{lower} {j.lower_by}", upper]
+    return [*certain, *([rest] if relaxed else []), str(j.state)]
 
 
 def _leaks_text(analysis: Analysis, count: int) -> str:
@@ -177,9 +181,7 @@ def _totals_text(analysis: Analysis) -> str:
     comparison = analysis.totals
     rows = [["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in comparison.totals)]]
     for index, attribute in enumerate(analysis.matrix.domain.names):
-        cells = [
-            upper_text(t.values[index]) + delta_text(t.deltas[index]) for t in comparison.totals
-        ]
+        cells = [total_text(t, index) + delta_text(t.deltas[index]) for t in comparison.totals]
         for position, total in enumerate(comparison.totals):
             if attribute in comparison.refuted.get(total.guarantee, ()):
                 cells[position] += " !"
