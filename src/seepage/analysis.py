@@ -30,7 +30,7 @@ from seepage.totals.result import GUARANTEES, TotalLeakage, TotalsComparison
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 from seepage.verdict import Verdict, judge, lower_text, upper_text
 
-FLAGS = ("--no-counts", "--force")
+FLAGS = ("no-counts", "force")
 """Options of `seepage analyse` without a value."""
 
 Limit = float | Sequence[float | None] | None
@@ -91,7 +91,8 @@ class Analysis(Result):
         """
         from seepage.data.table.options import DataOptions
 
-        described = {"--" + one.name.replace("_", "-") for one in fields(DataOptions)}
+        dashes = "--"
+        described = {dashes + one.name.replace("_", "-") for one in fields(DataOptions)}
         words, kept = shlex.split(self.command)[2:], list[str]()
         data = self.name or "DATA"
         while words:
@@ -99,16 +100,21 @@ class Analysis(Result):
             if not word.startswith("-"):
                 data = word
                 continue
-            option = [word] if joined or name in FLAGS or not words else [word, words.pop(0)]
+            option = (
+                [word] if joined or name.lstrip("-") in FLAGS or not words else [word, words.pop(0)]
+            )
             kept += option if name in described else []
         limit = self.limit if self.limit is not None else 2.0
         if isinstance(limit, tuple):
             each = zip(self.matrix.domain.names, limit, strict=True)
             limits = [
-                part for k, v in each if v is not None for part in ("--limit-of", f"{k}={v:g}")
+                part
+                for k, v in each
+                if v is not None
+                for part in (dashes + "limit-of", f"{k}={v:g}")
             ]
         else:
-            limits = ["--limit", f"{limit:g}"]
+            limits = [dashes + "limit", f"{limit:g}"]
         return shlex.join(["seepage", "design", data, *kept, *limits])
 
     def leaks(self, count: int = 10) -> list[Leak]:
