@@ -93,7 +93,11 @@ class Analysis(Result):
 
         dashes = "--"
         described = {dashes + one.name.replace("_", "-") for one in fields(DataOptions)}
-        words, kept = shlex.split(self.command)[2:], list[str]()
+        kept = list[str]()
+        try:
+            words = shlex.split(self.command)[2:]
+        except ValueError:  # of an edited file
+            words = []
         data = self.name or "DATA"
         while words:
             name, joined, _ = (word := words.pop(0)).partition("=")
