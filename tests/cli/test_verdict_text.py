@@ -89,3 +89,9 @@ def test_equivalent_attributes_are_one_leak(copies):
     done = run("analyse", copies, *COLUMNS)
     assert "a and b and c determine each other: one finding" in done.stdout
     assert "Strongest leaks" not in done.stdout
+
+
+def test_the_survey_of_the_documentation_is_written_as_a_file(tmp_path):
+    done = run("datasets", "survey", "-o", tmp_path / "people.csv", "--people", 50)
+    assert done.stdout.startswith("50 people -> ")
+    assert len((tmp_path / "people.csv").read_text().splitlines()) == 51
