@@ -3,6 +3,7 @@
 import json
 import re
 
+import msgspec
 import numpy as np
 import pytest
 from collector import collecting
@@ -19,7 +20,7 @@ from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan import Form, MatrixChannel, plan_of_forms
+from seepage.plan import Form, MatrixChannel, ProductChannel, plan_of_forms
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
 CODEBOOK = """attribute,value,label
@@ -136,9 +137,45 @@ def test_labels_and_limits_are_shown(site, person, tmp_path):
     assert page.get_by_label("18 to under 40").count() == 1
     answer(page)
     rows = [row.inner_text().split("\t") for row in page.locator("tbody tr").all()]
-    assert rows[0] == ["What is your <sex>?", "2.8 times", "55 times"]  # e^1 and e^4, rounded up
-    assert rows[3][0] == "Ill, this year?"
+    assert rows[0] == ["What is your <sex>?", "55 times"]  # e^4, rounded up
+    assert [row[0] for row in rows[3:]] == ["Ill, this year?", "All answers as a whole"]
     assert page.get_by_text("It holds whatever the data.").count() == 1
+
+
+def test_what_is_not_asked_is_one_line_beside_what_the_table_tells(site, person):
+    domain = Domain([Attribute(name, ("no", "(missing)")) for name in ("a", "b", "c", "d")])
+    pairs = PairCounts(domain, [[5, 5]] * 4, [5, 0, 0, 5] * 6)
+    form = Form.of(ProductChannel.of(["a"], ["grr"], [1.0]), "exact", [1.0, 0.9, 0.5, 0.8])
+    form = msgspec.structs.replace(form, observed=(0.7, 0.3, 0.2, 0.1))
+    plan = plan_of_forms(pairs, [form], limit=2.0, scope="population", confidence=0.95)
+    page = person.open(publish(site, plan))
+    page.get_by_label("Prefer not to say").check()
+    page.get_by_role("button", name="Add noise").click()
+    page.wait_for_selector(".card")
+    rows = [row.inner_text().split("\t") for row in page.locator("tbody tr").all()]
+    whole = ["All answers as a whole", "2.8 times", "2.8 times"]
+    assert rows == [["a", "2.8 times", "2.1 times"], whole]
+    text = page.locator("main").inner_text()
+    assert "3 other things" in text
+    assert "2.5 times at most for each; in the survey behind the plan it was 1.4 times" in text
+    assert "with a confidence of 95%" in text
+
+
+def test_introduction_consent_and_contact_come_before_the_questions(site, person, tmp_path):
+    (tmp_path / "texts.json").write_text(
+        '{"introduction": "<b>Why</b>", "contact": "Ask us", "take part": "Mitmachen"}'
+    )
+    page = person.open(publish(site, texts=tmp_path / "texts.json"))
+    assert page.locator("fieldset").count() == 0
+    assert page.locator("main p").all_inner_texts() == ["<b>Why</b>", "Ask us"]
+    page.get_by_role("button", name="Mitmachen").click()
+    page.wait_for_selector("fieldset")
+    answer(page)
+    send(page)
+    assert len(site.arrived) == 1
+    (tmp_path / "texts.json").write_text('{"greeting": "Hello"}')
+    with pytest.raises(InputError, match="got 'greeting'"):
+        questionnaire_page(PLAN, texts=tmp_path / "texts.json")
 
 
 def test_long_lists_and_answers_that_are_reported_together(site, person):
@@ -366,7 +403,9 @@ def test_the_command_writes_all_files(tmp_path):
     options = ["--questionnaire", "survey.html", "--labels", "codebook.csv", "--vectors", "3"]
     options += ["--endpoint", "https://example.org/reports?key=1"]
     done = run("client", "plan.json", "-o", "out", *options, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert "2 questions have no text" in done.stderr
+    assert "(--labels)" in done.stderr
     names = {"seepage.js", "seepage.d.ts", "package.json", "plan.json", "vectors.json"}
     assert {file.name for file in (tmp_path / "out").iterdir()} == names
     page = (tmp_path / "survey.html").read_text()

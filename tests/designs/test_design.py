@@ -282,6 +282,28 @@ def test_the_error_of_a_joint_distribution_enters():
     assert 0 < found.joint["a0", "a1"] < math.inf
 
 
+def test_the_largest_error_is_smaller_than_that_of_the_best_mean():
+    """Against a linear program in 1/t: max t with P_j >= size_j t over the same kind of forms."""
+    rng = np.random.default_rng(3)
+    records = people((2, 3, 5, 2), rng.integers(0, [2, 3, 5, 2], (2000, 4)))
+    settings = {"shape": "never", "mechanism": "grr", "seconds": 2, "largest": 1}
+    mean = table_design(records, 1.0, **settings)
+    largest = table_design(records, 1.0, objective="largest", **settings)
+    sizes = np.array(records.domain.sizes)
+    per_value = largest.errors / sizes
+    assert per_value.max() < 0.99 * (mean.errors / sizes).max()
+    assert largest.error > mean.error
+    singles = {form.attributes[0]: form for form in mean.forms}
+    variances = np.array(
+        [
+            mean.errors[j] * mean.people * singles[name].share
+            for j, name in enumerate(records.domain.names)
+        ]
+    )
+    least = (variances / sizes).sum() / mean.people  # pi_j ~ v_j / size_j makes all equal
+    assert per_value.max() == pytest.approx(least, rel=0.01)
+
+
 def test_importance_changes_precision():
     records = random_table(31, 3)
     plain = table_design(records, 0.5)

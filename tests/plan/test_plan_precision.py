@@ -6,10 +6,17 @@ import pytest
 
 import seepage as sp
 from plan_examples import counts, forms_plan, people, plan_for, product, three_forms
-from seepage.designs.strategies import Strategy
+from seepage.designs.strategies import RECORD_SMP, Strategy
 from seepage.errors import InputError
 from seepage.plan.designed_plan import plan_of_design
-from seepage.plan.plan_precision import alternatives, expected_variances, half_width
+from seepage.plan.plan_precision import (
+    alternatives,
+    answer_variances,
+    expected_variances,
+    half_width,
+    plan_precision,
+)
+from seepage.plan.plan_text import advice, people_sentence
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +33,7 @@ def test_a_design_has_the_errors_that_it_was_found_with(found):
     # the plan's nominal frequencies are rounded to whole percent
     assert [v / 2000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=0.03)
     assert plan.alternatives == found.comparison[:-1]
-    assert len(plan.alternatives) == 7
+    assert len(plan.alternatives) == 9
 
 
 def test_estimates_of_people_drawn_anew_vary_as_expected():
@@ -44,6 +51,66 @@ def test_estimates_of_people_drawn_anew_vary_as_expected():
         mean, spread = np.mean(each), np.std(each) / np.sqrt(len(each))
         assert abs(mean - expected[name] / 400) < 4 * spread, name
         assert spread < 0.2 * mean
+
+
+def test_every_share_is_within_the_width_nineteen_times_of_twenty():
+    """With the people of `people_for`, 300 collections: the widest answer covers at 95 %."""
+    plan = three_forms(counts(4000))
+    variances = answer_variances(plan)
+    name = max(variances, key=lambda one: variances[one].max())
+    width = 0.2
+    number = plan.people_for(width)
+    assert number == int(np.ceil(max(v.max() for v in variances.values()) * (1.96 / width) ** 2))
+    truth, answer = np.array(plan[name].frequencies), int(variances[name].argmax())
+    inside = 0
+    for seed in range(300):
+        found = plan.estimate(plan.perturb(people(number, seed=seed), seed=seed))
+        inside += abs(found[name].frequencies[answer] - truth[answer]) <= width
+    assert abs(inside / 300 - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 300)
+
+
+def test_the_people_and_the_half_width_follow_from_each_other():
+    table = sp.make_survey(2_000).select(["coffee", "sleep"])
+    wanted = sp.design(table, 2.0, precision=0.02, seconds=1)
+    precision = plan_precision(wanted)
+    assert precision.people == wanted.people_for(0.02)
+    assert precision.half_width == pytest.approx(0.02, rel=1e-3)
+    asked = sp.design(table, 2.0, people=precision.people, seconds=1)
+    assert plan_precision(asked).half_width == pytest.approx(0.02, rel=1e-3)
+    assert "within 2 points" in people_sentence(asked, plan_precision(asked))
+    with pytest.raises(InputError, match="one follows from the other"):
+        sp.design(table, 2.0, people=100, precision=0.02)
+
+
+def test_a_plan_that_cannot_estimate_an_answer_needs_no_number():
+    with pytest.raises(InputError, match="'sex' cannot be estimated"):
+        forms_plan(counts(), [product(sex=0.0, ill=1.0)]).people_for(0.03)
+
+
+def test_the_rival_with_the_whole_record_is_named_where_it_wins():
+    table = sp.make_survey(4_000).select(["coffee", "screen", "sleep"])
+    plan = sp.design(table, 1.0, scope="table", shape="never", seconds=2)
+    precision = plan_precision(plan)
+    rival = precision.named(RECORD_SMP)
+    record = max(form.record for form in plan.forms)
+    assert (float(rival.record), rival.certified) == (record, False)
+    ratio = precision.ratio(rival)
+    assert any("only the whole record counts" in text for text in advice(plan, precision)) == (
+        ratio < 1
+    )
+    best = sp.mechanism("grr", 2, record)
+    each = [best.variance(1, plan[n].frequencies).sum() for n in plan.collected.names]
+    each = np.array(each) + [1 - np.square(plan[n].frequencies).sum() for n in plan.collected.names]
+    expected = np.sqrt(each).sum() ** 2 / 3 / precision.people  # pi_j ~ sqrt(v_j)
+    assert precision.error(rival) == pytest.approx(expected, rel=0.01)
+
+
+def test_no_better_than_one_question_each_is_said_with_what_would_help():
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
+    same = sp.Records(domain, [[0, 0], [1, 1]], [500, 500])
+    plan = sp.design(same, 1.0, scope="table")
+    (text,) = advice(plan, plan_precision(plan))
+    assert text.startswith("This is no better than one question each. What would help: ")
 
 
 def test_alternatives_of_a_plan_without_a_design_are_computed_from_its_limits():

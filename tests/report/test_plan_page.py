@@ -3,16 +3,24 @@
 import math
 import re
 
+import numpy as np
 import pytest
 from test_report_browser import CONTRAST, UNNAMED
 
 import seepage as sp
 from plan_examples import counts, forms_plan, matrix, plan_for, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
+from seepage.designs.strategies import NO_NOISE
 from seepage.plan import Form, plan_of_forms
 from seepage.plan.designed_plan import plan_of_design
-from seepage.plan.plan_page import plan_page
-from seepage.plan.plan_text import ground, promise, unpromised
+from seepage.plan.plan_page import compare_page, plan_page
+from seepage.plan.plan_precision import (
+    expected_variances,
+    pairs_together,
+    plan_precision,
+    points,
+)
+from seepage.plan.plan_text import ground, people_sentence, promise, unpromised
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +124,9 @@ def test_what_reports_do_not_tell_and_unbounded_totals_are_shown(opened):
 def test_the_page_reads_top_to_bottom(opened, designed):
     page = opened(plan_page(designed, name="people.csv"))
     assert page.inner_text("h1") == "people.csv"
-    assert page.inner_text(".headline >> nth=0") == promise(designed)
+    sentence = people_sentence(designed, plan_precision(designed))
+    assert page.inner_text(".headline >> nth=0") == sentence
+    assert page.inner_text(".headline >> nth=1") == promise(designed)
     assert page.locator(".forms thead th").count() == len(designed.forms) + 2
     assert page.locator(".forms tbody td.cell").count() == sum(
         len(form.attributes) for form in designed.forms
@@ -124,7 +134,10 @@ def test_the_page_reads_top_to_bottom(opened, designed):
     rows = page.locator(".attributes tbody tr")
     assert rows.count() == 3
     assert "2 (a factor of 7.4)" in rows.nth(0).inner_text()
-    assert page.inner_text(".ways tbody tr >> nth=0").startswith("this plan")
+    assert page.inner_text(".ways tbody tr >> nth=0").startswith("no privacy")
+    assert page.locator(".sign tbody tr").count() == 3
+    together, pairs = pairs_together(designed)
+    assert f"{len(together)} of {len(pairs)} cross-tables" in page.inner_text("#precision")
     assert designed.digest in page.inner_text(".paste")
     assert _wide(page) <= 0
 
@@ -132,9 +145,33 @@ def test_the_page_reads_top_to_bottom(opened, designed):
 def test_precision_is_that_of_the_design(opened, designed, found):
     page = opened(plan_page(designed))
     table = page.inner_text(".ways")
-    times = dict(re.findall(r"^(.*?)\s+([\d.]+) ×", table.replace("\t", " "), re.MULTILINE))
+    cells = re.findall(r"^(.*?)\s+([\d,]+) \(([\d.]+) ×", table.replace("\t", " "), re.MULTILINE)
+    times = {name: float(ratio) for name, _, ratio in cells}
     for one in found.comparison[:-1]:
-        assert float(times[one.name]) == pytest.approx(one.error / found.error, rel=0.01)
+        if one.name != NO_NOISE:
+            assert times[one.name] == pytest.approx(one.error / found.error, rel=0.01)
+    people = {name: int(number.replace(",", "")) for name, number, _ in cells}
+    needed = designed.people_for(0.03)
+    assert people["this plan"] == pytest.approx(needed, rel=0.01)
+    without = max((f * (1 - f)).max() for f in map(np.array, frequencies(designed)))
+    assert people[NO_NOISE] == pytest.approx(without * (1.96 / 0.03) ** 2, rel=0.01)
+
+
+def frequencies(plan):
+    return [plan[name].frequencies for name in plan.collected.names]
+
+
+def test_two_plans_are_compared_for_the_same_people(opened, designed):
+    other = plan_for(counts(), 1.0)
+    page = opened(compare_page({"a.json": designed, "b.json": other}))
+    text = page.inner_text("main")
+    assert people_sentence(designed, plan_precision(designed)) in text
+    assert people_sentence(other, plan_precision(other)) in text
+    people = plan_precision(designed).people
+    width = 1.96 * np.sqrt(expected_variances(other)["sex"] / 2 / people)
+    rows = dict(row.split("\t", 1) for row in page.locator(".pair tr").all_inner_texts())
+    assert rows["sex"] == f"not asked\t± {points(width)}"
+    assert _wide(page) <= 0
 
 
 @pytest.mark.parametrize("make", [with_matrix, many_forms, lambda: plan_for(counts())])

@@ -337,11 +337,11 @@ def comparison_chart(rows: Rows, axis: str) -> Any:
         .encode(
             y=alt.Y("strategy:N", sort=order, title=None, axis=alt.Axis(labelLimit=360)),
             x=alt.X("error:Q", title=axis, scale=alt.Scale(type="log")),
-            color=coloured("basis", ["certified", "by assumption"], ""),
+            color=coloured("basis", ["certified", "by assumption", "beyond the limit"], ""),
             tooltip=["strategy:N", "error:Q", "basis:N"],
         )
     )
-    title = "Ways to keep the same limit, by the error to expect"
+    title = "Ways to ask, by the error to expect"
     return finish(points.properties(width=WIDTH, height=alt.Step(STEP), title=title))
 
 

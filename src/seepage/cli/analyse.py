@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from seepage import _checks
+from seepage._files import write_text
 from seepage._results import json_text
 from seepage.analysis_options import AnalysisOptions
 from seepage.cli.options import (
@@ -152,7 +153,7 @@ def check(data: str, **_: Any) -> None:
 
 
 @click.command("report", cls=FileCommand)
-@click.argument("result")
+@click.argument("results", metavar="RESULT [PLAN]", nargs=-1, required=True)
 @click.option("-o", "--output", type=OutputFile(), default="report.html", help="The page to write.")
 @click.option(
     "--evidence",
@@ -160,10 +161,10 @@ def check(data: str, **_: Any) -> None:
     help="A folder for the evidence pack of a plan: page, answers to reviewers, registry entry.",
 )
 @NO_COUNTS
-def report(result: str, output: str, evidence: str | None, no_counts: bool) -> None:
+def report(results: tuple[str, ...], output: str, evidence: str | None, no_counts: bool) -> None:
     """Draw RESULT as one HTML page: an analysis of `analyse --format json`, or a plan.
 
-    The page needs no server and no network: send it, open it, print it.
+    Several plans are drawn side by side.  The page needs no server: send it, open it, print it.
 
     \b
     Examples:
@@ -171,10 +172,18 @@ def report(result: str, output: str, evidence: str | None, no_counts: bool) -> N
       seepage report result.json --output adult.html
       seepage report plan.json --output plan.html
       seepage report plan.json --evidence evidence/
+      seepage report strict.json loose.json --output both.html
     """
     from seepage.plan.plan_file import is_plan_file
 
-    if is_plan_file(result):
+    result, *others = results
+    if others:
+        from seepage.plan import Plan
+        from seepage.plan.plan_page import compare_page
+
+        reject_options(["no_counts", "evidence"], "several plans are compared on one page")
+        write_text(output, compare_page({Path(path).name: Plan.load(path) for path in results}))
+    elif is_plan_file(result):
         from seepage.plan import Plan
 
         reject_options(["no_counts"], "the page of a plan has no pair counts")

@@ -6,7 +6,7 @@ import click
 
 from seepage._files import write_text
 from seepage.cli.options import reject_options
-from seepage.cli.output import FileCommand, OutputFile, OutputFolder
+from seepage.cli.output import FileCommand, OutputFile, OutputFolder, option_names
 from seepage.errors import InputError
 
 PLAN_PATH = click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay=False))
@@ -34,6 +34,11 @@ TITLE = click.option("--title", default="Survey", help="The heading of the quest
 )
 @TITLE
 @click.option(
+    "--texts",
+    type=click.Path(dir_okay=False),
+    help="Introduction, consent, contact and other texts of the page: a JSON file.",
+)
+@click.option(
     "--vectors",
     type=click.IntRange(1, 1_000_000),
     default=100,
@@ -53,17 +58,27 @@ def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> 
       seepage client plan.json --questionnaire survey.html --labels codebook.csv
       seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
-    from seepage.collection.client_files import questionnaire_page
+    from seepage.collection.client_files import (
+        questionnaire_page,
+        read_labels,
+        unlabelled,
+        unlabelled_note,
+    )
     from seepage.plan import Plan
 
     questionnaire = options.pop("questionnaire")
     if folder is None and questionnaire is None:
         raise InputError("--output or --questionnaire must be given: there is nothing to write")
     if questionnaire is None:
-        reject_options(["labels", "endpoint"], "it is for the page of --questionnaire")
+        reject_options(["labels", "endpoint", "texts"], "it is for the page of --questionnaire")
     plan = Plan.load(plan_path)
     if questionnaire is not None:
-        page = questionnaire_page(plan, **options)
+        chosen = {name: options[name] for name in ("endpoint", "title", "texts")}
+        labels = options["labels"]
+        codebook = [] if labels is None else read_labels(labels, plan.domain)
+        page = questionnaire_page(plan, labels=codebook, **chosen)
+        if without := unlabelled(plan, codebook):
+            click.echo(unlabelled_note(without).naming(option_names()), err=True)
     if folder is not None:
         force = click.get_current_context().meta["force"]
         written = plan.write_client(folder, vectors=vectors, force=force)

@@ -61,7 +61,7 @@ def calibrate(data: str, **options: Any) -> None:
     """
     if options["guarantee"] not in ("sampled", "auto"):
         reject_options(["reports", "target_delta"], "it is of --guarantee sampled")
-    from seepage.cli.analysis_text import calibration_text
+    from seepage.cli.design_text import calibration_text
     from seepage.designs.calibration import find_budgets
     from seepage.plan.designed_plan import plan_of
 
@@ -112,7 +112,7 @@ def design(data: str, **_: Any) -> None:
       seepage design survey.csv --limit 3 --known sex,age --record-limit 6
       seepage design survey.csv --limit 2 --want "smoker x ill" --want "mean age"
     """
-    from seepage.cli.analysis_text import design_text
+    from seepage.cli.design_text import design_text
     from seepage.designs.design_search import find_design
     from seepage.plan.designed_plan import plan_of_design
 
@@ -291,7 +291,7 @@ def estimate(reports: str, plan_path: str, table: str | None, **options: Any) ->
       seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
       seepage estimate reports.jsonl.gz --plan plan.json
     """
-    from seepage.cli.analysis_text import table_text
+    from seepage.cli.design_text import table_text
     from seepage.plan import Plan
 
     plan, formula, consistent = Plan.load(plan_path), options["regress"], options["consistent"]

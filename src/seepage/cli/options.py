@@ -190,6 +190,7 @@ PARSERS: dict[str, dict[str, Any]] = {
     "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
     "seed": {"type": SEED},
     "order": {"callback": _parse_order, "multiple": True},
+    "precision": {"type": float, "callback": lambda _, __, points: points and points / 100},
 }
 """How Click reads fields whose type does not say it."""
 

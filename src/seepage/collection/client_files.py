@@ -6,7 +6,8 @@ The questionnaire is one self-contained page that asks the questions, perturbs a
 import math
 import os
 import re
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,15 @@ from seepage import _checks
 from seepage._files import write_folder, write_text
 from seepage._pages import render_page
 from seepage.collection.reference_client import WORD, draw_form, form_bytes, perturb_record
-from seepage.data.domain import Domain
+from seepage.data.domain import MISSING, OTHER, Domain, short_list
 from seepage.data.recoding import read_codebook
 from seepage.designs.form import Form
-from seepage.errors import InputError
+from seepage.errors import InputError, SeepageWarning, Setting, Text
 from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan.plan import Plan
-from seepage.plan.plan_text import factor
+from seepage.plan.plan_text import answer_text, factor
 from seepage.plan.wire import Wire
-from seepage.totals.result import GUARANTEES, KINDS
+from seepage.totals.result import KINDS
 
 CLIENT = Path(__file__).with_name("client")
 """Folder of the JavaScript module and of the parts of the page."""
@@ -50,12 +51,6 @@ IPv6 addresses.
 
 OWN_ENDPOINT = "reports"
 """The endpoint of a page that the receiver serves itself, relative to the page."""
-
-PEOPLE = "people as in the data that the survey was planned with"
-POPULATION = "all people from whom the data of the plan were drawn"
-
-BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
-"""The value of a bounded bin: two edges and the closing bracket."""
 
 MAX_VECTORS = 1_000_000
 
@@ -116,12 +111,43 @@ def checked_endpoint(endpoint: str) -> str:
     return endpoint
 
 
+def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
+    """Return the texts of the questionnaire: those of a JSON file, the rest in English.
+
+    Parameters
+    ----------
+    path
+        A file with an object of texts, by the keys of `client/texts.json`; None for no file.
+        `introduction`, `consent` and `contact` are empty unless it has them.
+    """
+    texts: dict[str, str] = msgspec.json.decode((CLIENT / "texts.json").read_bytes())
+    if path is None:
+        return texts
+    try:
+        given = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.MsgspecError) as error:
+        rule = "an object of texts, as JSON"
+        raise InputError(f"texts must be {rule}: {path} ({error})", parameter="texts") from None
+    if unknown := sorted(given.keys() - texts.keys()):
+        raise InputError(
+            f"texts must have keys of the page's texts, got {unknown[0]!r}", parameter="texts"
+        )
+    return texts | given
+
+
+def unlabelled(plan: Plan, labels: Iterable[Label]) -> tuple[str, ...]:
+    """Return the attributes asked for without the text of a question in a codebook."""
+    known = {label["attribute"] for label in labels if not label["value"]}
+    return tuple(name for name in plan.collected.names if name not in known)
+
+
 def questionnaire_page(
     plan: Plan,
     *,
     labels: Iterable[Label] | str | os.PathLike[str] | None = None,
     endpoint: str | None = None,
     title: str = "Survey",
+    texts: str | os.PathLike[str] | None = None,
 ) -> str:
     """Return the questionnaire of a plan as one self-contained HTML page.
 
@@ -130,12 +156,16 @@ def questionnaire_page(
     plan
         The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
     labels
-        Texts to show for attributes and values: a codebook, or as `read_labels` returns them.
+        Texts to show for attributes and values: a codebook, or as `read_labels` returns them.  A
+        missing value is the answer "Prefer not to say", where the plan has it.
     endpoint
         The address that reports are sent to.  Without one the page makes no request, and offers
         the report as a file.
     title
         The heading.
+    texts
+        A file of the page's other texts: introduction, consent, contact, another language; see
+        `read_texts`.
 
     Notes
     -----
@@ -144,16 +174,18 @@ def questionnaire_page(
     """
     if isinstance(labels, (str, os.PathLike)):
         labels = read_labels(labels, plan.domain)
-    is_own = endpoint == OWN_ENDPOINT
+    is_own, strings = endpoint == OWN_ENDPOINT, read_texts(texts)
     address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
     allowed = "'none'" if address is None else address.partition("?")[0]
     survey = {
         "plan": client_plan(plan),
-        "labels": [*(labels or ()), *_bin_labels(plan.domain)],
+        "labels": [*(labels or ()), *_answer_labels(plan.domain, strings)],
+        "texts": strings,
+        "confidence": f"{plan.confidence or 0:.0%}",
+        "kind": KINDS[plan.kind],
         "endpoint": address,
         "sending": {},
-        "totals": [_factors(plan, number) for number in range(len(plan.forms))],
-        "basis": [_basis(plan, form) for form in plan.forms],
+        "tells": [_tells(plan, form) for form in plan.forms],
     }
     return render_page(
         "questionnaire.html",
@@ -172,6 +204,7 @@ def write_questionnaire(
     labels: str | os.PathLike[str] | None = None,
     endpoint: str | None = None,
     title: str = "Survey",
+    texts: str | os.PathLike[str] | None = None,
 ) -> None:
     """Write the questionnaire of a plan as one self-contained HTML page, whole or not at all.
 
@@ -183,7 +216,7 @@ def write_questionnaire(
         The page.
     labels
         A codebook with the texts to show, see `read_labels`.
-    endpoint, title
+    endpoint, title, texts
         See `questionnaire_page`.
 
     Examples
@@ -196,7 +229,21 @@ def write_questionnaire(
     >>> "<title>Coffee and sleep</title>" in page
     True
     """
-    write_text(path, questionnaire_page(plan, labels=labels, endpoint=endpoint, title=title))
+    codebook = [] if labels is None else read_labels(labels, plan.domain)
+    if without := unlabelled(plan, codebook):
+        warnings.warn(SeepageWarning(unlabelled_note(without)), stacklevel=3)
+    page = questionnaire_page(plan, labels=codebook, endpoint=endpoint, title=title, texts=texts)
+    write_text(path, page)
+
+
+def unlabelled_note(names: Sequence[str]) -> Text:
+    """Return a note on questions that people would read as the names of columns."""
+    return Text(
+        f"{len(names)} questions have no text, people would read names of columns "
+        f"({short_list(names, 3)}): give a codebook (",
+        Setting("labels"),
+        ")",
+    )
 
 
 def page_script() -> str:
@@ -206,46 +253,41 @@ def page_script() -> str:
     return re.sub(r"^export ", "", module, flags=re.MULTILINE) + script
 
 
-def _bin_labels(domain: Domain) -> list[Label]:
-    """Return default labels of bounded bins; they follow those of a codebook, which take priority.
-
-    Examples
-    --------
-    >>> from seepage.data.domain import Attribute
-    >>> age = Attribute("age", ("[18, 40)", "[40, 60]"), (18, 40, 60))
-    >>> [label["label"] for label in _bin_labels(Domain([age]))]
-    ['18 to under 40', '40 to 60']
-    """
+def _answer_labels(domain: Domain, texts: Mapping[str, str]) -> list[Label]:
+    """Return default labels of answers; they follow those of a codebook, which take priority."""
+    special = {MISSING: texts["missing"], OTHER: texts["other"]}
     return [
-        {
-            "attribute": attribute.name,
-            "value": value,
-            "label": f"{ends[1]} to {'under ' if ends[3] == ')' else ''}{ends[2]}",
-        }
+        {"attribute": attribute.name, "value": value, "label": label}
         for attribute in domain
-        if attribute.edges
         for value in attribute.values
-        if (ends := BIN.fullmatch(value))
+        if (label := special.get(value) or answer_text(value)) != value
     ]
 
 
-def _basis(plan: Plan, form: Form) -> str:
-    """Return a sentence on whom the totals of a form hold for."""
-    if form.guarantee == "worst":
-        return "It holds whatever the data."
-    if plan.scope == "population" and plan.confidence is not None:
-        return f"It holds, with a confidence of {plan.confidence:.0%}, for {POPULATION}."
-    return f"It is {KINDS[GUARANTEES[form.guarantee].kind]}, for {PEOPLE}."
+def _tells(plan: Plan, form: Form) -> dict[str, Any]:
+    """Return what a form's report tells at most, as factors on the odds, rounded up.
 
+    About each attribute asked, about all answers as a whole, and about the others together, each as
+    proven and, for a population, in the table of the plan.
+    """
+    totals = np.array([form.totals, form.observed or form.totals], dtype=float)
+    kinds = ("proven", "observed") if form.observed else ("proven",)
 
-def _factors(plan: Plan, number: int) -> list[dict[str, str | None]]:
-    """Return the maximum factor on the odds about each attribute, e^total, rounded up."""
-    totals = zip(plan.attributes, plan.forms[number].totals, strict=True)
-    return [
-        {"attribute": planned.name, "factor": _factor(float(total))}
-        for planned, total in totals
-        if not planned.public
-    ]
+    def factors(columns: list[int]) -> dict[str, Any]:
+        largest = totals[:, columns].max(axis=1).tolist()
+        return dict(zip(kinds, map(_factor, largest), strict=False))
+
+    shown = [k for k, planned in enumerate(plan.attributes) if not planned.public]
+    asked = [k for k in shown if plan.domain.names[k] in form.attributes]
+    others = [k for k in shown if k not in asked]
+    rows = [{"attribute": plan.domain.names[k], **factors([k])} for k in asked]
+    whole = dict.fromkeys(kinds, _factor(form.record))
+    scope = "worst" if form.guarantee == "worst" else plan.scope
+    return {
+        "asked": [*rows, whole],
+        "others": {"count": len(others), **factors(others)} if others else None,
+        "basis": scope,
+    }
 
 
 def _factor(total: float) -> str | None:

@@ -203,14 +203,17 @@ class MatrixSums:
 
         Of the frequencies, or of the statistic of an attribute that the plan was designed for.
         """
+        return float(self.unit_variances(*names).sum())
+
+    def unit_variances(self, *names: str) -> Floats:
+        """Return the parts of `unit_variance`: of each cell, or of each row of the statistic."""
         coefficients, rows = self.coefficients(*names), wanted_rows(self._plan, *names)
-        if coefficients is None:
-            return np.inf
         nominal = self.marginal_matrix(*names) @ self._cells
+        if coefficients is None:
+            return np.full(len(nominal), np.inf)
         if rows is not None:
             coefficients, nominal = coefficients @ rows.T, rows @ nominal
-        second = float((self._cells @ self._channel) @ (coefficients**2).sum(axis=1))
-        return second - float(nominal @ nominal)
+        return np.asarray((self._cells @ self._channel) @ coefficients**2 - nominal**2)
 
     def entry_noise(self, name: str, *, code: int) -> tuple[float, float]:
         """Return the variance of the estimate of one value, for people without it and with it."""

@@ -41,6 +41,9 @@ MAX_REENTRIES = 4
 """Maximum number of times that forms with share 0 re-enter while the master problem is solved."""
 
 
+MINIMAX_ROUNDS = 30
+"""Updates of the weights of errors before each solution for the largest error."""
+
 GRID_SIZE = 1024
 """Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
 
@@ -318,7 +321,20 @@ class FormPool:
         return True
 
     def solve_master(self, tolerance: float, max_updates: int) -> ShareSolution:
-        """Improve the shares; forms with share 0 and a positive reduced gain re-enter."""
+        """Improve the shares; forms with share 0 and a positive reduced gain re-enter.
+
+        For the largest error c_j / P_j the weights are improved first: w_j <- w_j c_j / P_j.  The
+        minimax design is A-optimal at its own weights [Pukelsheim 2006, chapter 9].
+        """
+        problem, scale = self.problem, self.problem.scale
+        for _ in range(0 if scale is None else MINIMAX_ROUNDS):
+            assert scale is not None
+            weights = problem.importance
+            self.shares = best_shares(self.rows, weights, self.shares + 1e-3, 1e-2, 100).shares
+            with np.errstate(divide="ignore", invalid="ignore"):
+                grown = np.where(weights > 0, weights * scale / (self.shares @ self.rows), 0.0)
+            if np.isfinite(grown).all():
+                problem.importance = np.maximum(grown / grown.max(), 1e-9 * (weights > 0))
         solution = self.solution
         for _ in range(MAX_REENTRIES):
             improving = (self.shares < 1e-9) & (self.rows @ solution.prices > solution.objective)

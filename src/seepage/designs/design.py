@@ -1,8 +1,8 @@
 """`Design`: forms with budgets and shares, their totals, and the expected errors."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
 from seepage.designs.form import Form
-from seepage.designs.strategies import OPTIMAL_SMP, Strategies
+from seepage.designs.strategies import BEYOND, OPTIMAL_SMP, Strategies
 from seepage.designs.wanted import parse_want, spread
 from seepage.errors import Setting, Text
 
@@ -58,6 +58,10 @@ class Design(Result):
     want
         The means and joint tables that are wanted.  Errors of attributes whose mean is wanted are
         those of the scaled mean [`designs.wanted`]; see `means`.
+    people
+        The number of people that the errors are for; by default as many as the table has records.
+    settings
+        What the plan states of the options: objective, people or precision, title and author.
     """
 
     pairs: PairCounts
@@ -77,16 +81,13 @@ class Design(Result):
     scope: str = "table"
     confidence: float | None = None
     want: tuple[str, ...] = ()
+    people: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
         """The attributes of the table."""
         return self.pairs.domain
-
-    @property
-    def people(self) -> int:
-        """The number of people that the errors are for."""
-        return self.pairs.records
 
     @property
     def means(self) -> dict[str, float]:
@@ -128,9 +129,15 @@ class Design(Result):
 
     @property
     def of_smp(self) -> float | None:
-        """The error relative to that of SMP with the best shares; None if SMP is not compared."""
-        smp = [strategy.error for strategy in self.comparison if strategy.name == OPTIMAL_SMP]
-        return self.error / smp[0] if smp else None
+        """The error relative to that of SMP with the best shares; None if SMP is not compared.
+
+        By the objective: of the means over the attributes, or of the largest errors per value.
+        """
+        by, sizes = self.settings.get("objective", "mean"), self.domain.sizes
+        of_value = dict(zip(self.domain.names, sizes, strict=True))
+        found = {one.name: one.objective_error(by, of_value) for one in self.comparison}
+        smp = found.get(OPTIMAL_SMP)
+        return None if smp is None else found[self.comparison[-1].name] / smp
 
     def remarks(self) -> Iterator[str]:
         """Yield remarks on leakage beyond the totals: the record, and adversaries who know more."""
@@ -175,7 +182,11 @@ class Design(Result):
             {
                 "strategy": strategy.name,
                 "error": strategy.error,
-                "basis": "certified" if strategy.certified else "by assumption",
+                "basis": "beyond the limit"
+                if strategy.name in BEYOND
+                else "certified"
+                if strategy.certified
+                else "by assumption",
             }
             for strategy in self.comparison
         ]
@@ -193,7 +204,6 @@ class Design(Result):
             "means": self.means,
             "error": self.error,
             "comparison": [{**asdict(one), "error": one.error} for one in self.comparison],
-            "people": self.people,
         }
         del stored["pairs"], stored["importance"]
         return dict(json_ready({**stored, **derived}))

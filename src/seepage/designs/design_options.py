@@ -74,6 +74,14 @@ class DesignOptions(PlanningOptions):
         attributes reports are not shaped.
     importance
         Factor of each attribute's error in the mean that is minimised; by default 1 for all.
+    objective
+        The error that is minimised: the `"mean"` over attributes, or the `"largest"`, per value.
+    people, precision
+        The number of people who will be asked, which errors are then for (by default as many as the
+        table has records); or the half-width that every share is to have, such as 0.03, from which
+        the number to ask follows.  The plan's sentence states both; they do not change the design.
+    title, author
+        What is collected and who designed it, for the plan's page.
     record_limit
         The maximum sum of budgets of a form, which bounds its leakage about the whole record.
     together, never
@@ -103,8 +111,8 @@ class DesignOptions(PlanningOptions):
         and the leakage about the whole record is at most that of the product of the same form.
         `"record"`: like `"forms"`, without the limit on changes of one answer.
     seconds
-        Time limit of the search, after the records are read; Ctrl-C ends it too.  Either way the
-        best design so far is returned, certified like any other.
+        Time limit of reading and search, half of it at least for the search; Ctrl-C ends it too.
+        Either way the best design so far is returned, certified like any other.
     seed
         Seed of the search and the sample.  The same seed gives the same design unless the time
         limit ends the search.
@@ -115,6 +123,13 @@ class DesignOptions(PlanningOptions):
     importance: Any = option(
         1.0, "Factor of its error in the mean that is minimised.", type=Mapping[str, float]
     )
+    objective: Literal["mean", "largest"] = option("mean", "The error that is minimised.")
+    people: int | None = option(None, "Number of people who will be asked.", metavar="N")
+    precision: float | None = option(
+        None, "Half-width that every share is to have, in points.", metavar="POINTS"
+    )
+    title: str | None = option(None, "What is collected, for the plan's page.")
+    author: str | None = option(None, "Who designed it, for the plan's page.")
     record_limit: float | None = option(None, "Maximum sum of the budgets of a form.")
     together: Sequence[Sequence[str]] = option((), "Only asked together.")
     never: Sequence[Sequence[str]] = option((), "Never asked together.", metavar="A,B")
@@ -147,7 +162,7 @@ class DesignOptions(PlanningOptions):
         "Which forms may send one shaped report; record: without a limit per changed answer.",
         choices=SHAPES,
     )
-    seconds: float = option(60.0, "Time limit of the search.")
+    seconds: float = option(15.0, "Time limit of reading and search.")
     seed: int = option(0, "Seed of sample and search.")
 
     def __post_init__(self) -> None:
@@ -161,6 +176,18 @@ class DesignOptions(PlanningOptions):
         _checks.choice(self.scope, "scope", SCOPES)
         _checks.choice(self.shape, "shape", SHAPES)
         _checks.inner_probability(self.confidence, "confidence")
+        _checks.choice(self.objective, "objective", ("mean", "largest"))
+        if self.people is not None:
+            _checks.integer(self.people, "people", 1)
+        if self.precision is not None:
+            _checks.inner_probability(self.precision, "precision")
+        if self.people is not None and self.precision is not None:
+            raise InputError(
+                "people and precision cannot both be given: one follows from the other"
+            )
+        for name in ("title", "author"):
+            if getattr(self, name) is not None:
+                _checks.text(getattr(self, name), name)
         if self.record_limit is not None:
             design_limit(self.record_limit, "record_limit")
         if self.largest is not None:
@@ -194,6 +221,12 @@ class DesignOptions(PlanningOptions):
             elif isinstance(one, (Sequence, Mapping)):
                 pending += list(one)
         return frozenset(found)
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The options that a plan states for its page: objective, people, title and the like."""
+        names = ("objective", "people", "precision", "title", "author")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 def positive_limit(value: Any, what: str = "limit") -> float:

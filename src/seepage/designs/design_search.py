@@ -7,10 +7,12 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from seepage._numerics import Floats
 from seepage._options import takes
+from seepage._results import json_ready
 from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
 from seepage.data.records import Records
@@ -21,7 +23,9 @@ from seepage.designs.form import Form, with_shares
 from seepage.designs.form_problem import Indices, make_form_problem
 from seepage.designs.form_search import Certifier, FormSearch, Timer, generate_forms
 from seepage.designs.form_shaper import shape_forms
+from seepage.designs.form_totals import ExactForms
 from seepage.designs.population_certifier import PopulationCertifier
+from seepage.designs.report_channels import MatrixChannel
 from seepage.designs.strategies import compare_designs
 from seepage.designs.table_certifier import TableCertifier, coarse_form
 from seepage.designs.wanted import want_texts
@@ -95,6 +99,7 @@ def find_design(data: Any, options: DesignOptions) -> Design:
 
 def designed(data: Any, options: DesignOptions) -> Design:
     """Return the design of `find_design`."""
+    reading = Timer(options.seconds)
     data, settled, notes = settle(data, options, asked=True)
     records = as_records(data, **options.records_options(options.seed, options.scope) | settled)
     if records.fixed is None and (options.order or options.answers == "merged"):
@@ -104,13 +109,13 @@ def designed(data: Any, options: DesignOptions) -> Design:
         )
     hint = Text("give the table itself, or ", Setting("scope", "population"))
     check_whole_table(records, "exact", "designs for the table", options.scope, hint)
-    found = search_design(records, options)
+    found = search_design(records, options, reading.elapsed)
     return replace(found, notes=(*notes, *found.notes))
 
 
-def search_design(records: Records, options: DesignOptions) -> Design:
-    """Return the best design found within the time limit."""
-    timer = Timer(options.seconds)
+def search_design(records: Records, options: DesignOptions, reading: float = 0.0) -> Design:
+    """Return the best design found within the time limit, less up to half of it for `reading`."""
+    timer = Timer(max(options.seconds - reading, options.seconds / 2))
     problem = make_form_problem(records, options)
     shaped = (
         options.mechanism is None
@@ -152,10 +157,15 @@ class DesignRun:
         self.full_forms: list[Form] = []
         self.singles: list[Form] = []
         self.ended = "no better form"
+        self.inner = False  # whether it only searches forms to shape, on a part of the records
+        self.importance = self.problem.importance
+        self.people = options.people or self.records.records
 
     def with_certifier(self, certifier: Certifier) -> "DesignRun":
         """Return another search with the same timer, for other constraints or records."""
-        return DesignRun(certifier, self.timer, replace(self.options, mechanism="grr"))
+        run = DesignRun(certifier, self.timer, replace(self.options, mechanism="grr"))
+        run.inner = True
+        return run
 
     def start(self) -> None:
         """Fill the pool with forms of one item, of all attributes, and of wanted pairs."""
@@ -164,7 +174,8 @@ class DesignRun:
         if self.options.mechanism is None:
             forms += self.certifier.singles()
         self.singles = [form for form in forms if len(form.attributes) == 1]
-        self.full_forms = self._full_forms()
+        if not self.inner:
+            self.full_forms = self._full_forms()
         largest = self.options.largest
         allowed = largest is None or largest >= len(problem.domain)
         self.pool.add([*forms, *(self.full_forms if allowed else [])])
@@ -207,13 +218,15 @@ class DesignRun:
     def _full_forms(self) -> list[Form]:
         """Return forms of all attributes: the calibrated collection, and the equal split.
 
-        With `exact` totals if the table is small enough; and with the smaller of `merged` and
-        `worst`, which hold for any mechanism, unless attributes are public.
+        With `exact` totals if the form's table is as small as those of the search; and with the
+        smaller of `merged` and `worst`, which hold for any mechanism, unless attributes are public.
         """
         problem, everything, forms = self.problem, self.problem.everything, list[Form]()
         if problem.has_clash(everything):
             return forms
-        if exact := problem.scorer.fits(everything):
+        times = 1 if self.certifier.scope == "table" else len(everything) + 1
+        exact = problem.scorer.fits(everything) and self.search_forms.is_small(everything, times)
+        if exact:
             forms.append(self.certifier.certify(problem.fit(everything)))
         if not problem.public:
             records = None if exact else self.certifier.mergeable
@@ -273,7 +286,7 @@ class DesignRun:
         if any(problem.excess(f.total_values, np.array([f.record])) > 0 for f in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
-            errors = 1 / (self.records.records * (solution.shares @ self.pool.rows))
+            errors = 1 / (self.people * (solution.shares @ self.pool.rows))
         count = len(problem.domain)
         names = problem.domain.names
         attribute_errors = errors[:count].copy()
@@ -281,11 +294,10 @@ class DesignRun:
         comparison = compare_designs(
             problem,
             self.records,
+            self.people,
             self.singles,
             self.full_forms,
-            forms,
-            attribute_errors,
-            self._product_design(),
+            [*self._product_design(), (forms, attribute_errors)],
         )
         pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
         return Design(
@@ -293,10 +305,10 @@ class DesignRun:
             problem.limits,
             tuple(names[j] for j in problem.public),
             tuple(names[j] for j in problem.known),
-            with_shares(forms, solution.shares[order].tolist()),
+            with_shares(map(self._with_observed, forms), solution.shares[order].tolist()),
             attribute_errors,
             dict(zip(pairs, errors[count:].tolist(), strict=True)),
-            problem.importance[:count],
+            self.importance[:count],
             solution.gap,
             sum(form is not None for form in self.search_forms.fitted.values()),
             comparison,
@@ -306,20 +318,35 @@ class DesignRun:
             self.certifier.scope,
             self.certifier.confidence,
             want_texts(self.options.want),
+            self.people,
+            self.options.stated,
         )
 
-    def _product_design(self) -> tuple[list[Form], Floats] | None:
-        """Return forms and errors of the best product design; None if no form is shaped."""
+    def _with_observed(self, form: Form) -> Form:
+        """Return a form with its totals on the table itself, where the promised ones are larger."""
+        counter, channel = self.problem.scorer.counter, form.channel
+        if self.certifier.scope == "table" or not {*form.mechanisms} <= {"grr", "shaped"}:
+            return form
+        table, exact = counter.table(self.problem.indices(form)), ExactForms(counter)
+        if isinstance(channel, MatrixChannel):
+            totals = exact.matrix_totals(table, channel.mechanism.channel())
+        else:
+            totals = exact.totals(table, form.epsilons)
+        shown = np.minimum(np.ceil(100 * totals) / 100, form.total_values)
+        return msgspec.structs.replace(form, observed=tuple(json_ready(shown.tolist())))
+
+    def _product_design(self) -> list[tuple[list[Form], Floats]]:
+        """Return forms and errors of the best product design; nothing if no form is shaped."""
         pool = self.pool
         is_product = np.array([form.is_product for form in pool.forms])
         if is_product.all():
-            return None
+            return []
         rows = pool.rows[is_product]
         shares = best_shares(rows, self.problem.importance, np.ones(len(rows)), 1e-3, 4000).shares
         forms = [form for form in pool.forms if form.is_product]
         used = [form for form, share in zip(forms, shares.tolist(), strict=True) if share > 0]
         with np.errstate(divide="ignore"):
-            return used, 1 / (self.records.records * (shares @ rows))
+            return [(used, 1 / (self.people * (shares @ rows)))]
 
     def _final(self) -> tuple[list[int], ShareSolution]:
         """Return the indices of the forms of the result, small shares dropped, and the solution."""

@@ -43,6 +43,9 @@ class Form(Stored, frozen=True, kw_only=True):
     totals, total_deltas
         Total leakage in nats of the form's reports about every attribute of the domain, asked or
         not, and its delta; empty deltas are zeros.
+    observed
+        Of a design for the population: the same totals on the table itself, rounded up to 0.01, for
+        display; empty if unknown.
     digits
         The probability that a person is given this form: an integer out of 2^64, as digits.  It is
         0 until a design or a plan assigns shares (`with_shares`); `share` in the plan's file.
@@ -58,14 +61,16 @@ class Form(Stored, frozen=True, kw_only=True):
     guarantee: str
     totals: tuple[Unbounded, ...]
     total_deltas: tuple[Budget, ...] = ()
+    observed: tuple[Unbounded, ...] = ()
     digits: IntegerText = msgspec.field(default="0", name="share")
 
     def __post_init__(self) -> None:
-        if self.total_deltas and len(self.total_deltas) != len(self.totals):
-            raise InputError(
-                f"total_deltas must be one for each of {len(self.totals)} totals, "
-                f"got {len(self.total_deltas)}"
-            )
+        for name in ("total_deltas", "observed"):
+            given = getattr(self, name)
+            if given and len(given) != len(self.totals):
+                raise InputError(
+                    f"{name} must be one for each of {len(self.totals)} totals, got {len(given)}"
+                )
 
     @classmethod
     def of(

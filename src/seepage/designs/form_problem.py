@@ -28,10 +28,8 @@ Indices = tuple[int, ...]
 
 MAX_BUDGET = 16.0
 """Budget in nats of an attribute without a limit: its noise is 10^-7 of the sampling error."""
-
 TOLERANCE = 1e-7
 """Relative accuracy of a budget during the search."""
-
 MAX_FORM = 8
 """Maximum number of attributes of a form, unless the caller gives another."""
 
@@ -65,12 +63,12 @@ class FormProblem:
     largest
         The maximum number of attributes of a form.
     fixed_caps
-        True: the largest budget of an attribute is its limit, which does not depend on the records
-        (needed for the population).  False: it is the largest one that the attribute may have in a
-        form of its own.
+        True: the largest budget of an attribute is its limit, which does not depend on the records,
+        for the population.  False: the largest one that it may have in a form of its own.
     max_cells
-        The maximum number of combinations of answers of a form; set while the search is for forms
-        that can be shaped.
+        The maximum combinations of answers of a form, set during the search for forms to shape.
+    scale
+        For the objective `"largest"`: c_j, the importance of a quantity over its number of values.
     """
 
     domain: Domain
@@ -86,6 +84,7 @@ class FormProblem:
     largest: int = MAX_FORM
     fixed_caps: bool = False
     max_cells: float = math.inf
+    scale: Floats | None = None
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
@@ -258,6 +257,9 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
         max_attributes,
         options.scope == "population",
     )
+    if options.objective == "largest":
+        values = [math.prod(domain.sizes[j] for j in one) for one in problem.precisions.quantities]
+        problem.scale = problem.importance / np.array(values)
     _check_least(problem)
     return problem
 

@@ -202,10 +202,10 @@ class FormSearch:
                 curve = curve + price * np.minimum(self.table[i], self.table[j])
         return np.asarray(curve)
 
-    def _is_small(self, form: Indices) -> bool:
-        """Return whether a form's table is small enough to be scored thousands of times."""
+    def is_small(self, form: Indices, times: int = 1) -> bool:
+        """Return whether `times` the table of a form is small enough to be scored often."""
         sizes = self.problem.domain.sizes
-        return math.prod(sizes[j] for j in form) * sum(sizes) <= MAX_SEARCH_CELLS
+        return times * math.prod(sizes[j] for j in form) * sum(sizes) <= MAX_SEARCH_CELLS
 
     def _candidates(self, form: Form, prices: Floats) -> list[tuple[float, Indices, float]]:
         """Return (gain bound, item, budget bound) of each item that may be added, best first."""
@@ -215,7 +215,7 @@ class FormSearch:
                 continue
             joined = with_item(indices, item)
             useless = self.fitted.get(joined, form) is None
-            if useless or not self._is_small(joined) or not self.problem.is_allowed(joined):
+            if useless or not self.is_small(joined) or not self.problem.is_allowed(joined):
                 continue
             bound = self._budget_bound(indices, budget, item)
             index = min(int(np.searchsorted(self.grid, bound)), len(self.grid) - 1)

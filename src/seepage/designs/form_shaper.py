@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 MAX_SHAPED = 32
 """Maximum combinations of answers of a form of several attributes that is shaped."""
 
-ROUGH, FINE = {"gap": 5e-2, "starts": 4}, {"gap": 5e-3, "starts": 40}
+ROUGH, FINE = {"gap": 2e-1, "starts": 1}, {"gap": 5e-3, "starts": 40}
 """Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and again for those
-of the solution; rough adds .1 to .3 % of variance."""
+of the solution; rough adds some 1 % of variance."""
 
 MAX_SHAPED_PER_ROUND = 8
 """Maximum number of forms shaped per round, in descending order of the expected gain."""
@@ -157,11 +157,16 @@ class FormShaper:
         yield from self._refine(pool)
 
     def _refine(self, pool: FormPool) -> Iterator[ShareSolution]:
-        """Shape the shaped forms of the solution again, with `FINE` effort at its prices."""
+        """Shape the shaped forms of the solution again, with `FINE` effort at its prices.
+
+        All of its forms that may gain if none is shaped: the rough gap may hide a small gain.
+        """
         if self.timer.expired():
             return
-        prices = pool.solution.prices
-        forms = [form for form in pool.support(MIN_SHAPED_SHARE) if not form.is_product]
+        prices, used = pool.solution.prices, pool.support(MIN_SHAPED_SHARE)
+        forms = [form for form in used if not form.is_product] or list(
+            filter(self.can_improve, used)
+        )
         pool.add(self.shaped(forms, prices, FINE))
         yield pool.solve_master(1e-4, 4000)
 
@@ -338,17 +343,21 @@ def _shape_for_population(run: "DesignRun") -> None:
         chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if not form.is_product]
         timer.seconds = seconds
         certified = shaper.certified(chosen, rest, run.records)
+        products = {
+            form.attributes: run.certifier.certify(run.problem.fit(run.problem.indices(form)))
+            for form in (*inner.pool.support(MIN_SHAPED_SHARE), *certified)
+            if len(form.attributes) > 1
+        }
     except KeyboardInterrupt:
         run.ended = "interrupted"
         return
     finally:
         timer.seconds = seconds
-    run.pool.add([form for form in certified if form.record <= _product_record(run, form)])
+    within = [
+        form
+        for form in certified
+        if len(form.attributes) == 1 or form.record <= products[form.attributes].record
+    ]
+    useful = [form for form in products.values() if run.problem.is_useful(form)]
+    run.pool.add([*useful, *within])
     run.pool.solve_master(1e-4, 4000)
-
-
-def _product_record(run: "DesignRun", form: Form) -> float:
-    """Return the leakage of a product of GRR reports on the same answers about the whole record."""
-    if len(form.attributes) == 1:
-        return math.inf
-    return run.certifier.certify(run.problem.fit(run.problem.indices(form))).record

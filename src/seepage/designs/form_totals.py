@@ -41,7 +41,7 @@ MAX_CELLS = 1 << 22
 MAX_STRATA = 1 << 12
 """Maximum number of combinations of public and known values."""
 
-COMPILED_FROM = 1 << 21
+COMPILED_FROM = 1 << 18
 """Records x attributes from which the compiled kernels save more time than loading them takes."""
 
 MAX_PACKED_STEMS = 24
@@ -226,12 +226,18 @@ class ExactForms:
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
-        counter, budgets = self.counter, np.asarray(epsilons, dtype=np.float64)
-        likelihoods = report_likelihoods(table.shares, table.sizes, budgets)
+        budgets = np.asarray(epsilons, dtype=np.float64)
+        totals = self._totals(table, report_likelihoods(table.shares, table.sizes, budgets))
+        return totals if self.counter.public else np.minimum(totals, summed_up(budgets.tolist()))
+
+    def matrix_totals(self, table: FormTable, channel: Floats) -> Floats:
+        """Return the same for one report by a channel from combinations of answers to reports."""
+        return self._totals(table, np.einsum("szx,zy->syx", table.shares, channel))
+
+    def _totals(self, table: FormTable, likelihoods: Floats) -> Floats:
         guards = float(self._guards[list(table.attributes)].sum()) + self._guards
-        occurs = counter.occurs[:, None, :]
-        totals = largest_log_ratio(likelihoods, likelihoods, counter.starts, guards, occurs)
-        return totals if counter.public else np.minimum(totals, summed_up(budgets.tolist()))
+        occurs = self.counter.occurs[:, None, :]
+        return largest_log_ratio(likelihoods, likelihoods, self.counter.starts, guards, occurs)
 
 
 def report_likelihoods(shares: Floats, sizes: Integers, epsilons: Floats) -> Floats:

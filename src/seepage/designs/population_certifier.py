@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 TOLERANCE = 5e-4
 """Relative accuracy of certified budgets; they are rounded down."""
 
-PRIMING_FORMS = 3
-"""Random forms of each size whose limits are computed before the search, for `ScreenedForms`."""
+TOO_FEW = "no form of several questions is both certified for the population and better"
+
+PRIMING_FORMS, PRIMING_END = 3, 0.08
+"""Random forms of each size whose limits are computed before the search, for `ScreenedForms`; and
+the share of the time limit at which that ends."""
 
 
 def halved(confidence: float) -> float:
@@ -236,19 +239,16 @@ class PopulationCertifier(Certifier):
         rng, problem = np.random.default_rng(seed), self.problem
         indices = np.flatnonzero(problem.collected)
         for questions in range(2, self.population.largest + 1):
+            self.screen.rates[questions] = self.screen.rates[questions - 1]
             for _ in range(PRIMING_FORMS):
                 form = rng.choice(indices, questions, replace=False).tolist()
-                if timer.elapsed > timer.seconds / 4:
-                    return
-                if not self.screen.fits(form):
+                if timer.elapsed > timer.seconds * PRIMING_END or not self.screen.fits(form):
                     continue
                 table = self.screen.counter.table(form)
                 fitted = problem.fit_table(table, math.inf, TOLERANCE)
                 order = np.searchsorted(problem.indices(fitted), form)
                 budgets = fitted.epsilons[order]
                 self.screen.learn(table, budgets, self.population.totals(table, budgets))
-            if questions < len(self.screen.rates) - 1:
-                self.screen.rates[questions + 1] = self.screen.rates[questions]
 
     def _single_question(self, j: int, guarantee: str) -> Form:
         """Return the form of attribute j alone; its totals are its budget, within every limit.
@@ -380,13 +380,12 @@ class PopulationCertifier(Certifier):
         protected, records = np.isfinite(self.problem.limits), self.records
         if not protected.any() or len(self.problem.everything) < 2:
             return
-        note = "no form of several questions is both certified for the population and better"
         rare = [
             is_protected and len(counts) > 2 and counts.min() < rare_below(records.records)
             for is_protected, counts in zip(protected, records.pairs().marginals, strict=True)
         ]
         if any(rare) or self.population.strata > 1:
             rarest = self.population.rarest(np.array(rare) if any(rare) else protected)
-            yield f"{note}: {rarest}; pool rare values or give more records"
+            yield f"{TOO_FEW}: {rarest}; pool rare values or give more records"
         else:
-            yield f"{note}: {records.records:,} records are too few; give more, or merge answers"
+            yield f"{TOO_FEW}: {records.records:,} records are too few; give more, or merge answers"

@@ -19,10 +19,9 @@ from seepage._numerics import Floats
 from seepage._results import Result, json_ready
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.a_optimal import best_shares
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.form import Form
-from seepage.designs.form_problem import FormProblem
+from seepage.designs.form_problem import MAX_BUDGET, FormProblem
 from seepage.designs.report_channels import Budget, Stored, Unbounded
 from seepage.mechanisms import mechanism
 
@@ -32,6 +31,12 @@ UNIFORM_SMP = "one random attribute each (SMP)"
 OPTIMAL_SMP = "one attribute each, best shares (SMP)"
 DESIGN = "some attributes each (forms)"
 SHAPED = "some attributes each (shaped forms)"
+RECORD_SMP = "one attribute each, at the whole record's epsilon (SMP)"
+"""SMP whose one report may tell what a form of the design tells about the whole record: the rival
+against an adversary who knows all other answers, beyond the limits of single attributes."""
+NO_NOISE = "no privacy, everyone asked everything"
+BEYOND = (RECORD_SMP, NO_NOISE)
+"""Strategies that do not keep the limits."""
 
 
 class Strategy(Stored, frozen=True, kw_only=True):
@@ -47,7 +52,9 @@ class Strategy(Stored, frozen=True, kw_only=True):
         Whether they are within the limits without any assumption.
     errors
         The expected squared error of each attribute's frequencies, summed over its values, noise
-        and sampling together, with as many people as the table has records.
+        and sampling together, for the number of people that the design is computed for.
+    record
+        Upper bound of the leakage about the whole record, in nats.
     epsilons, mechanisms
         The budget of each attribute's report, and its mechanism; empty if they differ by form.
     """
@@ -56,18 +63,29 @@ class Strategy(Stored, frozen=True, kw_only=True):
     rests_on: str
     certified: bool
     errors: dict[str, Unbounded]
+    record: Unbounded = "inf"
     epsilons: dict[str, Budget] = msgspec.field(default_factory=dict)
     mechanisms: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def error(self) -> float:
         """The mean expected error over the attributes."""
-        return self.mean_error(self.errors)
+        return self.objective_error("mean", dict.fromkeys(self.errors, 1))
 
-    def mean_error(self, names: Iterable[str]) -> float:
-        """Return the mean expected error over some attributes; 0 for none."""
-        errors = [float(self.errors[name]) for name in names]
-        return sum(errors) / max(1, len(errors))
+    def objective_error(self, objective: str, sizes: Mapping[str, int]) -> float:
+        """Return the mean error over some attributes, or the largest error per value; 0 for none.
+
+        Parameters
+        ----------
+        objective
+            `"mean"` or `"largest"`.
+        sizes
+            The number of values of each attribute that counts.
+        """
+        errors = {name: float(self.errors[name]) for name in sizes if name in self.errors}
+        if objective == "largest":
+            return max((error / sizes[name] for name, error in errors.items()), default=0.0)
+        return sum(errors.values()) / max(1, len(errors))
 
 
 class Strategies(Result, tuple[Strategy, ...]):
@@ -91,6 +109,7 @@ class Strategies(Result, tuple[Strategy, ...]):
         return {
             "strategy": [strategy.name for strategy in self],
             "error": [strategy.error for strategy in self],
+            "record": [float(strategy.record) for strategy in self],
             "rests_on": [strategy.rests_on for strategy in self],
             "certified": [strategy.certified for strategy in self],
         }
@@ -107,7 +126,9 @@ def fake_data_budget(limit: float, attributes: int) -> float:
     return limit + math.log(attributes - (attributes - 1) * math.exp(-limit))
 
 
-def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool) -> Strategy:
+def sampling_with_fake_data(
+    pairs: PairCounts, limit: float, *, amplified: bool, people: int | None = None
+) -> Strategy:
     """Return RS+FD: one random attribute is reported truly, the others are fake.
 
     The sampled attribute is hidden among the fake ones, for which the authors amplify its budget to
@@ -126,13 +147,15 @@ def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool)
     names, count = pairs.domain.names, len(pairs.domain)
     budget = fake_data_budget(limit, count) if amplified else limit
     best = [_fake_data_error(pairs, index, budget) for index in range(count)]
+    scale = pairs.records / (people or pairs.records)
     rests_on = "assumed: attributes are independent" if amplified else "eps' = limit, not amplified"
     errors, mechanisms = zip(*best, strict=True)
     return Strategy(
         name="random sampling with fake data (RS+FD)" + (", amplified" if amplified else ""),
         rests_on=rests_on,
         certified=not amplified,
-        errors=dict(zip(names, errors, strict=True)),
+        errors={name: scale * error for name, error in zip(names, errors, strict=True)},
+        record=budget,
         epsilons=dict.fromkeys(names, budget),
         mechanisms=dict(zip(names, mechanisms, strict=True)),
     )
@@ -156,27 +179,25 @@ def _fake_data_error(pairs: PairCounts, index: int, budget: float) -> tuple[floa
 def compare_designs(
     problem: FormProblem,
     records: Records,
+    people: int,
     singles: Sequence[Form],
     full_forms: Sequence[Form],
-    forms: Sequence[Form],
-    errors: Floats,
-    product: tuple[Sequence[Form], Floats] | None = None,
+    designs: Sequence[tuple[Sequence[Form], Floats]],
 ) -> Strategies:
-    """Return the strategies within the same limits, the design last, on the attributes asked.
+    """Return the strategies, the design last, on the attributes asked.
 
     Parameters
     ----------
-    problem, records
-        The constraints and the records.
+    problem, records, people
+        The constraints, the records, and the number of people of the errors.
     singles, full_forms
         Forms of one attribute, and forms of all attributes.
-    forms, errors
-        The forms of the design, and the error of each attribute.
-    product
-        If reports are shaped: the forms and errors of the design without shaped reports.
+    designs
+        Forms, and the error of each attribute: of the design, and before it, if reports are shaped,
+        of the design without shaped reports.
     """
     asked = np.flatnonzero(problem.collected & (problem.importance[: len(problem.domain)] > 0))
-    indices, people, strategies = asked.tolist(), records.records, list[Strategy]()
+    indices, strategies = asked.tolist(), list[Strategy]()
     limit, precisions = float(problem.limits.min()), problem.precisions
     has_public = bool(problem.public)
     names = [problem.domain.names[j] for j in indices]
@@ -186,22 +207,27 @@ def compare_designs(
         best_names = [precisions.best_mechanism(j, split) for j in indices]
         row = list(map(precisions.of_mechanism, indices, best_names, repeat(split)))
         budgets, chosen = dict.fromkeys(names, split), dict(zip(names, best_names, strict=True))
-        strategies.append(strategy(SPLIT, "worst", _errors(row, people), budgets, chosen))
+        strategies.append(strategy(SPLIT, "worst", _errors(row, people), limit, budgets, chosen))
     if full_forms:
         best = min(full_forms, key=lambda form: (1 / problem.row(form)[asked]).sum())
         full_errors = _errors(problem.row(best)[asked], people)
-        strategies.append(strategy(CALIBRATED, best.guarantee, full_errors, *_largest([best])))
+        budgets, chosen = _largest([best])
+        strategies.append(
+            strategy(CALIBRATED, best.guarantee, full_errors, best.record, budgets, chosen)
+        )
     strategies += _smp(problem, singles, indices, strategy, people)
     if len(indices) > 1 and not (has_public or precisions.rows):
         pairs = records.pairs().select(names)
-        strategies += [sampling_with_fake_data(pairs, limit, amplified=a) for a in (False, True)]
-    designs = [(DESIGN if product is None else SHAPED, forms, errors)]
-    if product is not None:
-        designs.insert(0, (DESIGN, *product))
-    for name, design_forms, design_errors in designs:
-        guarantees = ", ".join(sorted({form.guarantee for form in design_forms}))
-        asked_errors = design_errors[asked].tolist()
-        strategies.append(strategy(name, guarantees, asked_errors, *_largest(design_forms)))
+        strategies += [
+            sampling_with_fake_data(pairs, limit, amplified=a, people=people) for a in (False, True)
+        ]
+    record = max(form.record for form in designs[-1][0])
+    strategies += _beyond_limits(problem, indices, strategy, people, record)
+    for (forms, errors), name in zip(designs, (DESIGN, SHAPED)[: len(designs)], strict=True):
+        guarantees = ", ".join(sorted({form.guarantee for form in forms}))
+        largest, budgets_of = max(form.record for form in forms), _largest(forms)
+        asked_errors = errors[asked].tolist()
+        strategies.append(strategy(name, guarantees, asked_errors, largest, *budgets_of))
     return Strategies(strategies)
 
 
@@ -210,18 +236,45 @@ def _strategy(
     name: str,
     rests_on: str,
     errors: Iterable[float],
+    record: float,
     epsilons: Mapping[str, float],
     mechanisms: Mapping[str, str],
 ) -> Strategy:
-    """Return a certified strategy for the attributes asked."""
+    """Return a strategy for the attributes asked, certified if it keeps the limits."""
     return Strategy(
         name=name,
         rests_on=rests_on,
-        certified=True,
+        certified=name not in BEYOND,
         errors=json_ready(dict(zip(asked, errors, strict=True))),
-        epsilons={one: epsilons[one] for one in asked},
-        mechanisms={one: mechanisms[one] for one in asked},
+        record=json_ready(record),
+        epsilons={one: epsilons[one] for one in asked if one in epsilons},
+        mechanisms={one: mechanisms[one] for one in asked if one in mechanisms},
     )
+
+
+def _beyond_limits(
+    problem: FormProblem,
+    asked: Sequence[int],
+    strategy: Callable[..., Strategy],
+    people: int,
+    record: float,
+) -> list[Strategy]:
+    """Return SMP with the record's epsilon as the budget of its one report, and no noise at all."""
+    precisions, names = problem.precisions, [problem.domain.names[j] for j in asked]
+    budget = min(record, MAX_BUDGET)
+    chosen = [precisions.best_mechanism(j, budget) for j in asked]
+    each = list(map(precisions.of_mechanism, asked, chosen, repeat(budget)))
+    shares = _best_single_shares(problem, asked, np.array(each))
+    smp, exceeded = _errors(np.array(each) * shares, people), "exceeds the limits"
+    budgets, mechanisms = dict.fromkeys(names, budget), dict(zip(names, chosen, strict=True))
+    clear = []
+    for j in asked:
+        rows, f = precisions.rows.get(j, np.eye(precisions.sizes[j])), precisions.frequencies[j]
+        clear.append(float(f @ (rows**2).sum(axis=0) - precisions.squares[j]) / people)
+    return [
+        strategy(RECORD_SMP, exceeded, smp, record, budgets, mechanisms),
+        strategy(NO_NOISE, exceeded, clear, math.inf, {}, {}),
+    ]
 
 
 def _largest(forms: Sequence[Form]) -> tuple[dict[str, float], dict[str, str]]:
@@ -251,16 +304,35 @@ def _smp(
     if not all(j in best for j in asked):
         return []
     precisions = np.array([problem.row(best[j])[j] for j in asked])
-    weights = problem.importance[list(asked)]
-    optimal = best_shares(np.diag(precisions), weights, np.ones(len(asked)), 1e-9, 20_000).shares
+    optimal = _best_single_shares(problem, asked, precisions)
     uniform = np.full(len(asked), 1 / len(asked))
     budgets, names = _largest([best[j] for j in asked])
     within = problem.fixed_caps and max(budgets.values()) <= float(problem.limits.min())
     guarantee = "worst" if within and not problem.public else "exact"
     return [
-        strategy(name, guarantee, _errors(precisions * shares, people), budgets, names)
+        strategy(
+            name,
+            guarantee,
+            _errors(precisions * shares, people),
+            max(budgets.values()),
+            budgets,
+            names,
+        )
         for name, shares in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
     ]
+
+
+def _best_single_shares(problem: FormProblem, asked: Sequence[int], precisions: Floats) -> Floats:
+    """Return the best shares of forms of one attribute each, in closed form.
+
+    With precision P_j of one report: pi_j ~ sqrt(w_j / P_j) for the mean of w_j / (pi_j P_j), and
+    pi_j ~ c_j / P_j for the largest c_j / (pi_j P_j).
+    """
+    if problem.scale is None:
+        shares = np.sqrt(problem.importance[list(asked)] / precisions)
+    else:
+        shares = problem.scale[list(asked)] / precisions
+    return np.asarray(shares / shares.sum())
 
 
 def _errors(precisions: Sequence[float] | Floats, people: int) -> list[float]:

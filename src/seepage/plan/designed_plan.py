@@ -135,7 +135,8 @@ def plan_of_design(design: "Design") -> Plan:
         settings={
             "scope": design.scope,
             "confidence": design.confidence,
-            "records": design.people,
+            "records": design.pairs.records,
+            **design.settings,
             "design": {
                 "seed": design.seed,
                 "forms considered": design.considered,

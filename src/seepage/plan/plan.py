@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex
 import msgspec
 import numpy as np
 
-from seepage._files import whole_file
+from seepage._files import write_text
 from seepage._numerics import Floats
 from seepage._options import method_takes
 from seepage._results import Progress, Result
@@ -224,21 +224,17 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
         return plan_picture(self)
 
-    def report(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
-        """Write the plan as one self-contained HTML page, which appears whole or not at all.
+    def people_for(self, width: float) -> int:
+        """Return how many people give every share a half-width; see `plan.plan_precision`."""
+        from seepage.plan.plan_precision import people_for
 
-        Parameters
-        ----------
-        path
-            The file.
-        name
-            What is collected, for the title.
-        """
+        return people_for(self, width)
+
+    def report(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
+        """Write the plan as one self-contained HTML page, whole or not at all; see `plan_page`."""
         from seepage.plan.plan_page import plan_page
 
-        page = plan_page(self, name=name)
-        with whole_file(path) as file:
-            file.write(page.encode())
+        write_text(path, plan_page(self, name=name))
 
     def evidence(
         self, folder: str | os.PathLike[str], *, name: str | None = None, force: bool = False
@@ -392,8 +388,9 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         labels: str | os.PathLike[str] | None = None,
         endpoint: str | None = None,
         title: str = "Survey",
+        texts: str | os.PathLike[str] | None = None,
     ) -> None:
         """Write the questionnaire as one page; see `collection.client_files`."""
         from seepage.collection.client_files import write_questionnaire
 
-        write_questionnaire(self, path, labels=labels, endpoint=endpoint, title=title)
+        write_questionnaire(self, path, labels=labels, endpoint=endpoint, title=title, texts=texts)

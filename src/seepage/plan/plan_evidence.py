@@ -20,8 +20,8 @@ from seepage._files import write_folder
 from seepage._pages import render_page, render_text
 from seepage.plan.plan import Plan
 from seepage.plan.plan_page import STYLES, plan_page
-from seepage.plan.plan_precision import plan_precision, precision_sentence
-from seepage.plan.plan_text import factor, ground, nats, promise, unpromised
+from seepage.plan.plan_precision import plan_precision
+from seepage.plan.plan_text import factor, ground, nats, people_sentence, promise, unpromised
 
 TUNED = """\
 The plan's file goes to every client. Its questions, answers, budgets and shares were tuned on the \
@@ -67,7 +67,7 @@ def write_evidence(
         "total": max(planned.total for planned in plan.attributes if not planned.public),
         "delta": max(planned.total_delta for planned in plan.attributes),
         "mechanisms": ", ".join(sorted(mechanisms)),
-        "precision": precision_sentence(plan, plan_precision(plan)),
+        "precision": people_sentence(plan, plan_precision(plan)),
         "tuned": TUNED,
         "nats": nats,
         "factor": factor,

@@ -1,35 +1,47 @@
 """A plan as one self-contained HTML page without scripts, and as a chart."""
 
 import math
+from collections.abc import Mapping
+from datetime import date
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any
+
+import numpy as np
 
 from seepage import _checks
 from seepage._pages import render_page
 from seepage._results import json_text
-from seepage.mechanisms.exact_draws import CERTAIN
+from seepage.designs.strategies import Strategy
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import wanted_of
 from seepage.plan.plan_precision import (
     THIS_PLAN,
     Precision,
+    pairs_together,
+    people_text,
     plan_precision,
     points,
-    precision_sentence,
-    shown_strategies,
+    rounded_people,
 )
 from seepage.plan.plan_text import (
     FACTOR,
+    advice,
+    answer_text,
     assessment,
     attaining_form,
+    cross_tables,
     factor,
     ground,
     nats,
+    people_sentence,
     promise,
     unpromised,
 )
 
 STYLES = ("base", "figures", "print", "plan")
+
+MAX_ALTERNATIVES = 3
+"""Maximum number of alternatives beside the plan in the table of attributes."""
 
 SHADES = 5
 """Number of shades of budgets, `shade-1` to `shade-5` in the style sheet."""
@@ -39,14 +51,14 @@ MAX_ROOMY, MAX_NARROW = 8, 24
 
 
 def plan_page(plan: Plan, *, name: str | None = None) -> str:
-    """Return a plan as one HTML page.
+    """Return a plan as one HTML page, to be signed.
 
     Parameters
     ----------
     plan
         The plan.
     name
-        What is collected, for the title.
+        What is collected, for the heading, if the plan states no title.
 
     Examples
     --------
@@ -58,22 +70,26 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
     _checks.instance(plan, "plan", Plan, "a Plan")
     if name is not None:
         _checks.instance(name, "name", str, "text")
-    heading, forms = name or "Plan of a collection", len(plan.forms)
+    heading, forms = _title(plan, name), len(plan.forms)
     precision = plan_precision(plan)
-    sentence = precision_sentence(plan, precision)
+    sentence = people_sentence(plan, precision)
     numbers = [n for p in plan.attributes for n in (p.limit, p.total) if n is not None]
     return render_page(
         "plan.html",
         f"{heading}: a plan",
         styles=STYLES,
         heading=heading,
+        author=plan.provenance.settings.get("author"),
+        date=f"{date.today():%-d %B %Y}",
         plan=plan,
+        sentence=sentence,
+        advice=advice(plan, precision),
         promise=promise(plan),
         ground=ground(plan),
         unpromised=list(unpromised(plan)),
         factor_text=FACTOR,
         means=[plan.domain.names[j] for j in wanted_of(plan).scores],
-        precision_sentence=sentence,
+        cross_tables=cross_tables(plan, precision),
         assessment=assessment(plan, sentence),
         settings=json_text(plan.provenance.settings),
         density="roomy" if forms <= MAX_ROOMY else "narrow" if forms <= MAX_NARROW else "dense",
@@ -83,6 +99,7 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
             attaining_form([float(form.totals[index]) for form in plan.forms])
             for index in range(len(plan.attributes))
         ],
+        observed=_observed(plan),
         infinity=math.inf,
         nats=nats,
         factor=factor,
@@ -92,6 +109,74 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         **_questions(plan),
         **_precision(precision),
     )
+
+
+def _title(plan: Plan, name: str | None) -> str:
+    return str(plan.provenance.settings.get("title") or name or "Plan of a collection")
+
+
+def _observed(plan: Plan) -> list[float | None]:
+    """Return the largest total of each attribute on the table itself, where forms state it."""
+    if not any(form.observed for form in plan.forms):
+        return [None] * len(plan.attributes)
+    stated = [np.array(form.observed or form.totals, dtype=float) for form in plan.forms]
+    return [float(total) for total in np.max(stated, axis=0)]
+
+
+def compare_page(plans: Mapping[str, Plan]) -> str:
+    """Return several plans side by side as one HTML page.
+
+    Parameters
+    ----------
+    plans
+        The plans by name; half-widths are for as many people as the first one asks.
+    """
+    precisions = [plan_precision(plan) for plan in plans.values()]
+    people = precisions[0].people
+    rows = {
+        "In a sentence": list(map(people_sentence, plans.values(), precisions)),
+        "People to ask": [rounded_people(one.people) for one in precisions],
+        "Every share within, points": [points(one.half_width) for one in precisions],
+        "Forms": [str(len(plan.forms)) for plan in plans.values()],
+        "Questions a person gets": [_sizes(plan) for plan in plans.values()],
+        "Limit for each attribute, nats": [_limits(plan) for plan in plans.values()],
+        "Whole record, at most, nats": [
+            nats(max(form.record for form in plan.forms)) for plan in plans.values()
+        ],
+        "Holds": [plan.whom or f"by assumption ({plan.guarantee})" for plan in plans.values()],
+        "Cross-tables": [
+            " of ".join(map(str, map(len, pairs_together(plan)))) for plan in plans.values()
+        ],
+    }
+    names = dict.fromkeys(name for one in precisions for name in one.sizes)
+    widths = {
+        name: [
+            f"± {points(one.width(own, name) * math.sqrt(one.people / people))}"
+            if name in one.sizes and math.isfinite(one.width(own := one.strategies[0], name))
+            else "not asked"
+            for one in precisions
+        ]
+        for name in names
+    }
+    return render_page(
+        "plans.html",
+        "Plans side by side",
+        styles=STYLES,
+        names=[_title(plan, name) for name, plan in plans.items()],
+        rows=rows,
+        widths=widths,
+        people=rounded_people(people),
+    )
+
+
+def _sizes(plan: Plan) -> str:
+    sizes = sorted({len(form.attributes) for form in plan.forms})
+    return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
+
+
+def _limits(plan: Plan) -> str:
+    limits = sorted({p.limit for p in plan.attributes if p.limit is not None})
+    return " to ".join(f"{one:g}" for one in dict.fromkeys(limits[:1] + limits[-1:])) or "none"
 
 
 def percent(share: float) -> str:
@@ -130,10 +215,13 @@ def _questions(plan: Plan) -> dict[str, Any]:
         return min(SHADES, max(1, math.ceil(SHADES * epsilon / largest))) if largest else 1
 
     return {
-        "shares": [form.chance / CERTAIN for form in plan.forms],
-        "asked": {
-            name: sum(form.chance for _, form in plan[name].asking) / CERTAIN
+        "shares": [form.share for form in plan.forms],
+        "answers": {
+            name: [answer_text(value) for value in plan.domain[name].values]
             for name in plan.collected.names
+        },
+        "asked": {
+            name: sum(form.share for _, form in plan[name].asking) for name in plan.collected.names
         },
         "shades": SHADES,
         "shade": shade,
@@ -143,27 +231,38 @@ def _questions(plan: Plan) -> dict[str, Any]:
 
 def _precision(precision: Precision) -> dict[str, Any]:
     """Return the strategies, the best first, with the people that each needs, and the widths."""
-    own, shown = precision.error(precision.strategies[0]), shown_strategies(precision)
-    ordered = sorted(precision.strategies, key=precision.error)
-    errors = [precision.error(strategy) for strategy in ordered]
-    largest = max(filter(math.isfinite, errors), default=1.0) or 1.0
+    shown = shown_strategies(precision)
+    ordered = sorted(precision.strategies, key=precision.ratio)
+    ratios = [precision.ratio(strategy) for strategy in ordered]
+    largest = max(filter(math.isfinite, ratios), default=1.0) or 1.0
     widths = [precision.width(s, name) for s in shown for name in precision.sizes]
-
-    def people(error: float) -> str:
-        if own <= 0:
-            return ""
-        return f"{error / own:.3g} ×" if math.isfinite(error / own) else "not possible"
-
     return {
         "precision": precision,
+        "people": rounded_people(precision.people),
         "this_plan": THIS_PLAN,
         "strategies": [
-            {"of": strategy, "people": people(error), "share": error / largest}
-            for strategy, error in zip(ordered, errors, strict=True)
+            {
+                "of": strategy,
+                "people": people_text(precision, ratio),
+                "record": nats(float(strategy.record)),
+                "share": ratio / largest,
+            }
+            for strategy, ratio in zip(ordered, ratios, strict=True)
         ],
         "shown": shown,
         "widest": max(filter(math.isfinite, widths), default=1.0) or 1.0,
     }
+
+
+def shown_strategies(precision: Precision) -> list[Strategy]:
+    """Return the plan and up to `MAX_ALTERNATIVES` certified others, of SMP only the best."""
+    this_plan, *others = precision.strategies
+    others = [other for other in others if other.certified and "RS+FD" not in other.name]
+    smp = [other for other in others if "SMP" in other.name]
+    if len(smp) > 1:
+        best = min(smp, key=precision.error)
+        others = [other for other in others if other not in smp or other is best]
+    return [this_plan, *others[:MAX_ALTERNATIVES]]
 
 
 def plan_picture(plan: Plan) -> Any:
@@ -187,7 +286,7 @@ def plan_picture(plan: Plan) -> Any:
     questions = [
         {
             "form": number,
-            "share": form.chance / CERTAIN,
+            "share": form.share,
             "attribute": name,
             "mechanism": question.mechanism if (question := form.question(name)) else "shaped",
             "epsilon": question.epsilon if question else None,

@@ -8,20 +8,37 @@ s_f the share of form f and v(f) as in `seepage.collection.frequencies`.
 """
 
 import math
-from typing import NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
+from seepage import _checks
+from seepage._numerics import Floats
 from seepage._results import json_ready
 from seepage.collection.frequencies import report_variance
-from seepage.collection.report_sums import MatrixSums, nominal_frequencies, product_variance
+from seepage.collection.report_sums import (
+    MatrixSums,
+    nominal_frequencies,
+    product_variance,
+    wanted_rows,
+)
+from seepage.designs.a_optimal import grr_terms
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.report_channels import MatrixChannel, Unbounded
-from seepage.designs.strategies import SPLIT, UNIFORM_SMP, Strategy
+from seepage.designs.strategies import (
+    BEYOND,
+    NO_NOISE,
+    SPLIT,
+    UNIFORM_SMP,
+    Strategy,
+)
+from seepage.errors import InputError
 from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import BY_FORM, wanted_of
+from seepage.plan.plan_parts import BY_FORM
 from seepage.totals.result import GUARANTEES
 
 NORMAL = 1.96
@@ -30,8 +47,11 @@ NORMAL = 1.96
 DEFAULT_PEOPLE = 10_000
 """Number of people for half-widths if the plan has no number of records."""
 
-MAX_ALTERNATIVES = 3
-"""Maximum number of alternatives beside the plan in the table of attributes."""
+DEFAULT_WIDTH = 0.03
+"""Half-width that every share is to have, unless the plan states another or a number of people."""
+
+NO_BETTER = 1.03
+"""Ratio of people up to which one question each counts as no worse."""
 
 THIS_PLAN = "this plan"
 """Name of the plan among the strategies."""
@@ -41,6 +61,11 @@ class Precision(NamedTuple):
     """The precision of a plan and of its alternatives, for a number of people."""
 
     people: int
+    half_width: float
+    """The largest half-width of a share, over all answers."""
+    without_privacy: int
+    """People for the same half-width if everyone answers everything without noise."""
+    objective: str
     strategies: tuple[Strategy, ...]
     """The plan first."""
     sizes: dict[str, int]
@@ -54,8 +79,21 @@ class Precision(NamedTuple):
         return half_width(float(strategy.errors.get(name, math.inf)), self.sizes[name])
 
     def error(self, strategy: Strategy) -> float:
-        """Return the mean error of a strategy over the attributes that all have."""
-        return strategy.mean_error(self.compared)
+        """Return the error of a strategy by the plan's objective, over the attributes compared."""
+        sizes = {name: self.sizes[name] for name in self.compared}
+        return strategy.objective_error(self.objective, sizes)
+
+    def ratio(self, strategy: Strategy) -> float:
+        """Return how many times as many people a strategy needs for the plan's precision."""
+        if strategy.name == NO_NOISE:
+            return self.without_privacy / self.people
+        own = self.error(self.strategies[0])
+        return self.error(strategy) / own if own > 0 else math.nan
+
+    def named(self, *names: str) -> Strategy | None:
+        """Return the first strategy that there is of these names."""
+        found = {strategy.name: strategy for strategy in self.strategies}
+        return next((found[name] for name in names if name in found), None)
 
 
 def points(width: float) -> str:
@@ -76,19 +114,23 @@ def points(width: float) -> str:
 
 
 def plan_precision(plan: Plan) -> Precision:
-    """Return the precision of a plan and of its alternatives, for its number of records.
+    """Return the precision of a plan and of its alternatives, for the people that it states.
 
-    Attributes with one value are excluded: there is nothing to estimate.
+    Those of the option `people`, else as many as its `precision` needs, else as many as every share
+    needs to be known within `DEFAULT_WIDTH`.  Attributes with one value are excluded: there is
+    nothing to estimate.
     """
-    people = plan.provenance.records or DEFAULT_PEOPLE
-    errors = {name: v / people for name, v in expected_variances(plan).items()}
-    means = [plan.domain.names[j] for j in wanted_of(plan).scores]
-    sizes = {
-        name: 2 if name in means else plan.domain[name].size
-        for name in errors
-        if plan.domain[name].size > 1
-    }
-    others = alternatives(plan)
+    settings, variances = plan.provenance.settings, answer_variances(plan)
+    sizes = {name: len(each) for name, each in variances.items() if len(each) > 1}
+    largest = max((float(variances[name].max()) for name in sizes), default=0.0)
+    base: Any = settings.get("people") or plan.provenance.records or DEFAULT_PEOPLE
+    wanted: Any = settings.get("precision", DEFAULT_WIDTH)
+    is_counted = "people" in settings or not 0 < largest < math.inf
+    people = base if is_counted else people_needed(largest, wanted)
+    width = NORMAL * math.sqrt(largest / people)
+    sampling = max((_sampling(plan, name) for name in sizes), default=0.0)
+    errors = {name: float(v.sum()) / people for name, v in variances.items()}
+    others = [_for_people(other, base / people) for other in alternatives(plan)]
     compared = tuple(
         name
         for name in sizes
@@ -99,18 +141,81 @@ def plan_precision(plan: Plan) -> Precision:
         rests_on=_with_confidence(plan, plan.guarantee),
         certified=plan.kind != "assumed",
         errors=json_ready(errors),
+        record=json_ready(max(form.record for form in plan.forms)),
     )
     shown = [
         msgspec.structs.replace(other, rests_on=_basis(plan, other))
         for other in (others if compared else ())
     ]
-    return Precision(people, (this_plan, *shown), sizes, compared)
+    return Precision(
+        people,
+        width,
+        people_needed(sampling, width) if 0 < width < math.inf else 0,
+        str(settings.get("objective", "mean")),
+        (this_plan, *shown),
+        sizes,
+        compared,
+    )
+
+
+def _sampling(plan: Plan, name: str) -> float:
+    """Return the largest variance of an answer's share for one person without noise."""
+    f, rows = nominal_frequencies(plan, name), wanted_rows(plan, name)
+    if rows is None:
+        return float((f * (1 - f)).max())
+    return float(f @ (rows**2).sum(axis=0) - ((rows @ f) ** 2).sum()) / 2
+
+
+def _for_people(strategy: Strategy, factor: float) -> Strategy:
+    """Return a strategy with its errors times a factor."""
+    errors = {name: json_ready(factor * float(error)) for name, error in strategy.errors.items()}
+    return msgspec.structs.replace(strategy, errors=errors)
+
+
+def people_needed(variance: float, width: float) -> int:
+    """Return n = V (1.96 / h)^2, rounded up: the people for a half-width h of a 95 % interval.
+
+    Examples
+    --------
+    >>> people_needed(0.25, 0.03)
+    1068
+    """
+    return math.ceil(variance * (NORMAL / width) ** 2 * (1 - 1e-12))
+
+
+def people_for(plan: Plan, width: float) -> int:
+    """Return how many people must be asked for every share to be known within a half-width.
+
+    n = V (1.96 / width)^2, with V the largest variance of an answer's estimate for one person,
+    noise and sampling together, at the plan's nominal frequencies; each share then lies within
+    `width` of its estimate 19 times of 20.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    width
+        The half-width, as a share: 0.03 for 3 percentage points.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> plan = sp.calibrate("survey", 2.0, columns=["coffee"], guarantee="worst")
+    >>> plan.people_for(0.03), plan.people_for(0.015)
+    (1840, 7360)
+    """
+    _checks.inner_probability(width, "width")
+    variances = {name: float(each.max()) for name, each in answer_variances(plan).items()}
+    for name, variance in variances.items():
+        if not math.isfinite(variance):
+            raise InputError(f"{name!r} cannot be estimated from the reports, with any number")
+    return max(1, people_needed(max(variances.values()), width))
 
 
 def _basis(plan: Plan, other: Strategy) -> str:
     if other.certified:
         return _with_confidence(plan, other.rests_on)
-    is_marked = other.rests_on.startswith("assum")
+    is_marked = other.rests_on.startswith("assum") or other.name in BEYOND
     return other.rests_on if is_marked else f"assumed: {other.rests_on}"
 
 
@@ -122,37 +227,45 @@ def _with_confidence(plan: Plan, guarantee: str) -> str:
     return guarantee if kind == "certified" else f"{guarantee} ({kind})"
 
 
-def precision_sentence(plan: Plan, precision: Precision) -> str:
-    """Return a sentence on the half-width of one share, by the plan and by its alternatives."""
-    if not precision.sizes:
-        return ""
-    name = min(precision.sizes, key=lambda name: plan.domain[name].size)
-    this_plan, values = precision.strategies[0], plan.domain[name].values
-    share = f"the share of each value of {name}"
-    if len(values) == 2:
-        share = f"the share of people with {name} = {values[1]}"
-    source = "as many as the table has records" if plan.provenance.records else "say"
-    text = (
-        f"With {precision.people:,} people ({source}), {share} will be known to within "
-        f"{points(precision.width(this_plan, name))} percentage points, 19 times out of 20"
-    )
-    compared = [
-        f"within {points(precision.width(other, name))} with {other.name}"
-        for other in shown_strategies(precision)[1:]
-        if precision.width(other, name) < math.inf
-    ]
-    return text + (f"; {', '.join(compared)}." if compared else ".")
+def pairs_together(plan: Plan) -> tuple[set[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the pairs of attributes that some form asks for together, and all pairs."""
+    together = {
+        pair
+        for form in plan.forms
+        for pair in combinations(sorted(form.attributes, key=plan.domain.index), 2)
+    }
+    return together, list(combinations(plan.collected.names, 2))
 
 
-def shown_strategies(precision: Precision) -> list[Strategy]:
-    """Return the plan and up to `MAX_ALTERNATIVES` certified others, of SMP only the best."""
-    this_plan, *others = precision.strategies
-    others = [other for other in others if other.certified and "RS+FD" not in other.name]
-    smp = [other for other in others if "SMP" in other.name]
-    if len(smp) > 1:
-        best = min(smp, key=precision.error)
-        others = [other for other in others if other not in smp or other is best]
-    return [this_plan, *others[:MAX_ALTERNATIVES]]
+def pair_people(plan: Plan, pair: tuple[str, str], limit: float, width: float) -> int:
+    """Return the people for a table of two attributes, by GRR with half of the limit each.
+
+    A cell's estimate is a product of two, whose second moments are alpha + beta f [`grr_terms`].
+    """
+    nominal = [nominal_frequencies(plan, name) for name in pair]
+    terms = [(f, *grr_terms(len(f), limit / 2)) for f in nominal]
+    moments = [alpha + beta * f for f, alpha, beta in terms]
+    variances = np.outer(*moments) - np.outer(*nominal) ** 2
+    return people_needed(float(variances.max()), width)
+
+
+def people_text(precision: Precision, ratio: float) -> str:
+    """Return the people for the same precision: their number, and how many times the plan's."""
+    if not math.isfinite(ratio):
+        return "not possible"
+    return f"{rounded_people(math.ceil(ratio * precision.people))} ({ratio:.3g} ×)"
+
+
+def rounded_people(number: int) -> str:
+    """Return a number of people, rounded up to three digits.
+
+    Examples
+    --------
+    >>> rounded_people(4207), rounded_people(987), rounded_people(123_456)
+    ('4,210', '987', '124,000')
+    """
+    unit = 10 ** max(0, len(str(number)) - 3)
+    return f"{math.ceil(number / unit) * unit:,}"
 
 
 # Expected variances -------------------------------------------------------------------------------
@@ -161,11 +274,7 @@ def shown_strategies(precision: Precision) -> list[Strategy]:
 def expected_variances(plan: Plan) -> dict[str, float]:
     """Return v of each collected attribute; infinity if it cannot be estimated from the reports.
 
-    Parameters
-    ----------
-    plan
-        The plan, at whose nominal frequencies v is computed: whole percent, where a design has the
-        table's own frequencies.
+    At the plan's nominal frequencies, in whole percent where a design has the table's own.
 
     Examples
     --------
@@ -177,20 +286,54 @@ def expected_variances(plan: Plan) -> dict[str, float]:
     >>> [round(float(v / error), 3) for v, error in zip(again, found.errors, strict=True)]
     [1.0, 1.0]
     """
-    precisions = dict.fromkeys(plan.collected.names, 0.0)
+    return {name: float(each.sum()) for name, each in answer_variances(plan).items()}
+
+
+def answer_variances(plan: Plan) -> dict[str, Floats]:
+    """Return the variance V of each answer's estimated share, for one person.
+
+    Forms are weighted by s_f / v(f), as in estimates: V = sum_f w_f^2 v_u(f) / s_f, with v_u(f) the
+    part of answer u in v(f).
+    """
+    found: dict[str, list[tuple[float, Floats]]] = {name: [] for name in plan.collected.names}
     for index, form in enumerate(plan.forms):
-        for name, variance in _unit_variances(plan, index).items():
-            precisions[name] += form.chance / CERTAIN / variance if variance > 0 else math.inf
-    return {name: 1 / p if p else math.inf for name, p in precisions.items()}
+        for name, each in _unit_variances(plan, index).items():
+            found[name].append((form.chance / CERTAIN, each))
+    return {name: _combined(forms) for name, forms in found.items()}
 
 
-def _unit_variances(plan: Plan, index: int) -> dict[str, float]:
-    """Return v(f) of each attribute that a form asks for."""
+def _combined(forms: list[tuple[float, Floats]]) -> Floats:
+    """Return the variance of each answer over forms, from their shares and own variances."""
+    shares = np.array([share for share, _ in forms])
+    each = np.array([variances for _, variances in forms])
+    sums = each.sum(axis=1)
+    if (sums <= 0).any():
+        return np.zeros(each.shape[1])
+    usable = np.isfinite(sums)
+    if not usable.any():
+        return np.full(each.shape[1], np.inf)
+    precision = shares[usable] / sums[usable]
+    weights = precision / precision.sum()
+    return np.asarray((weights**2 / shares[usable]) @ each[usable])
+
+
+def _unit_variances(plan: Plan, index: int) -> dict[str, Floats]:
+    """Return the variance of one report's estimate of each answer that a form asks for."""
     channel, mechanisms = plan.forms[index].channel, plan.form_mechanisms[index]
     if isinstance(channel, MatrixChannel):
         estimator = MatrixSums(plan, channel)
-        return {name: estimator.unit_variance(name) for name in channel.attributes}
-    return {name: product_variance(plan, mechanisms, [name]) for name in mechanisms}
+        found = {name: estimator.unit_variances(name) for name in channel.attributes}
+    else:
+        found = dict[str, Floats]()
+        for name, noise in mechanisms.items():
+            f = nominal_frequencies(plan, name)
+            found[name] = np.maximum(noise.variance(1, f) + f * (1 - f), 0.0)
+            if wanted_rows(plan, name) is not None:
+                found[name] = np.array([product_variance(plan, mechanisms, [name])])
+    for name in found:  # the mean of an attribute counts like a share of two values
+        if wanted_rows(plan, name) is not None:
+            found[name] = np.full(2, found[name].sum() / 2)
+    return found
 
 
 def half_width(error: float, values: int) -> float:
@@ -203,9 +346,7 @@ def half_width(error: float, values: int) -> float:
     values
         The number of values, k.
 
-    Notes
-    -----
-    1.96 sqrt(error / k).  For two values it is the half-width of either.
+    It is 1.96 sqrt(error / k); for two values that of either.
 
     Examples
     --------
@@ -236,12 +377,14 @@ def alternatives(plan: Plan) -> tuple[Strategy, ...]:
             rests_on="worst",
             certified=True,
             errors=_errors(plan, equal_split(limit, count), 1),
+            record=limit,
         ),
         Strategy(
             name=UNIFORM_SMP,
             rests_on="one report with epsilon = limit",
             certified=True,
             errors=_errors(plan, limit, count),
+            record=limit,
         ),
     )
 

@@ -1,11 +1,21 @@
 """A plan in one line; sentences on what it guarantees and what not, and on its precision."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 
 from seepage._numerics import shortest_above
+from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
+from seepage.plan.plan_precision import (
+    NO_BETTER,
+    Precision,
+    pair_people,
+    pairs_together,
+    points,
+    rounded_people,
+)
 from seepage.totals.result import GUARANTEES, KINDS
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
@@ -71,6 +81,23 @@ def factor(value: float) -> str:
     digits = 1 - math.floor(math.log10(grown))
     above = math.ceil(grown * 10.0**digits * (1 - 1e-15)) / 10.0**digits
     return f"{above:,.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
+
+
+BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
+"""The value of a bounded bin: two edges and the closing bracket."""
+
+
+def answer_text(value: str) -> str:
+    """Return an answer in words: a bounded bin as a range, any other value as it is.
+
+    Examples
+    --------
+    >>> answer_text("[18, 40)"), answer_text("[40, 60]"), answer_text("yes")
+    ('18 to under 40', '40 to 60', 'yes')
+    """
+    if (ends := BIN.fullmatch(value)) is None:
+        return value
+    return f"{ends[1]} to {'under ' if ends[3] == ')' else ''}{ends[2]}"
 
 
 def unlimited(plan: Plan) -> list[PlannedAttribute]:
@@ -254,3 +281,85 @@ def assessment(plan: Plan, precision: str) -> str:
         f"the counts it was computed from {plan.provenance.digest}.",
     ]
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+# How many people ---------------------------------------------------------------------------------
+
+
+def people_sentence(plan: Plan, precision: Precision) -> str:
+    """Return how many people to ask, what each is asked, and the precision; empty for none."""
+    if not precision.sizes or not math.isfinite(precision.half_width):
+        return ""
+    sizes = sorted({len(form.attributes) for form in plan.forms})
+    span = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
+    what = f"{span} question{'s' if sizes[-1] > 1 else ''}"
+    forms = f"each gets one of {len(plan.forms)} forms of {what}"
+    asked = forms if len(plan.forms) > 1 else f"everyone gets the same {what}"
+    width = points(precision.half_width).removesuffix(".0")
+    text = (
+        f"Ask {rounded_people(precision.people)} people: {asked}; every share will be known to "
+        f"within {width} points (19 times of 20)."
+    )
+    smp = precision.named(OPTIMAL_SMP, UNIFORM_SMP)
+    parts = []
+    if smp is not None and NO_BETTER <= precision.ratio(smp) < math.inf:
+        parts.append(f"One question each needs {precision.ratio(smp):.2g} times as many people")
+    clear = f"{rounded_people(precision.without_privacy)}"
+    parts.append(f"without privacy {clear} would do" if parts else f"Without privacy {clear} do")
+    return f"{text} {', '.join(parts)}."
+
+
+def advice(plan: Plan, precision: Precision) -> list[str]:
+    """Return what a reader should know beside the sentence: where a rival is as good or better."""
+    texts = list[str]()
+    smp, rival = precision.named(OPTIMAL_SMP), precision.named(RECORD_SMP)
+    several = len(plan.collected) > 1 and len(plan.forms) > 1
+    sizes = [len(form.attributes) for form in plan.forms]
+    if smp is not None and several and precision.ratio(smp) < NO_BETTER:
+        texts.append(f"This is no better than one question each. {_change(plan)}")
+    if rival is not None and max(sizes) > 1 and precision.ratio(rival) < 1:
+        texts.append(
+            "Against somebody who already knows all other answers of a person, only the whole "
+            f"record counts, and one question each at the same {nats(float(rival.record))} nats "
+            f"needs {precision.ratio(rival):.2g} times as many people: fewer than this plan."
+        )
+    return texts
+
+
+def _change(plan: Plan) -> str:
+    """Return the one change that makes forms of several questions possible."""
+    note = next((note for note in plan.notes if note.startswith("no form of several")), None)
+    if note is not None:
+        return f"What would help: {note.partition(': ')[2]}."
+    if plan.scope == "population":
+        return "What would help: more records, from which the limits are certified."
+    return (
+        "What would help: no limit on attributes that are not sensitive; they tell too much of "
+        "each other for several in one form."
+    )
+
+
+def cross_tables(plan: Plan, precision: Precision) -> str:
+    """Return which cross-tables the plan can answer, and what another one would cost at most.
+
+    A form of the two questions alone, each by GRR with half of the smallest limit, keeps every
+    limit by composition, whoever the people are; its people come on top.
+    """
+    together, pairs = pairs_together(plan)
+    text = f"{len(together)} of {len(pairs)} cross-tables of two questions can be estimated: "
+    text += "those that a form asks for together."
+    limits = [p.limit for p in plan.attributes if p.limit is not None]
+    missing = [pair for pair in pairs if pair not in together]
+    if not missing or not limits or any(p.public for p in plan.attributes):
+        return text
+    missing.sort(key=lambda pair: plan.domain[pair[0]].size * plan.domain[pair[1]].size)
+    ends = [missing[0]] if len(missing) == 1 else [missing[0], missing[-1]]
+    costs = [
+        f"{rounded_people(pair_people(plan, pair, min(limits), precision.half_width))} "
+        f"({' by '.join(pair)})"
+        for pair in ends
+    ]
+    return (
+        f"{text} Any other one needs its own form: design again with `joint`. For the same "
+        f"precision that takes at most {' to '.join(costs)} further people for each."
+    )

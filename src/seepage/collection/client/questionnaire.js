@@ -11,6 +11,11 @@ function element(tag, settings = {}, ...children) {
   return node;
 }
 
+/** A text of the page, with {names} replaced. */
+function say(key, values = {}) {
+  return survey.texts[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
 function label(attribute, value) {
   const known = survey.labels.find(
     (entry) => entry.attribute === attribute && entry.value === (value ?? ""),
@@ -40,7 +45,7 @@ function button(text, onClick, first = false) {
 function choices({ attribute, values }, number) {
   const name = `question-${number}`;
   if (values.length > MAX_BUTTONS) {
-    const empty = element("option", { value: "" }, "Please choose");
+    const empty = element("option", { value: "" }, say("choose"));
     const options = values.map((value, code) =>
       element("option", { value: String(code) }, label(attribute, value)),
     );
@@ -58,7 +63,7 @@ function askQuestions(respondent, form) {
   const asked = form.questions.map((question, number) =>
     element("fieldset", {}, element("legend", {}, label(question.attribute)), ...choices(question, number)),
   );
-  const submit = element("button", { type: "submit", className: "first" }, "Add noise and show me the result");
+  const submit = element("button", { type: "submit", className: "first" }, say("add noise"));
   const sheet = element("form", {}, ...asked, buttons(submit));
   sheet.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -73,44 +78,33 @@ function askQuestions(respondent, form) {
       explain(error);
     }
   });
-  const many = form.questions.length > 1 ? `These ${form.questions.length} questions were` : "This question was";
-  const drawn = survey.plan.wire.forms.length > 1 ? `${many} drawn for you by chance. ` : "";
-  show(
-    "Your questions",
-    element("p", {}, `${drawn}Your true answers stay on this device: noise is added here, and only the noisy result can be sent.`),
-    sheet,
-  );
+  const count = form.questions.length;
+  const drawn = survey.plan.wire.forms.length > 1 ? say(count > 1 ? "drawn" : "drawn one", { count }) : "";
+  show(say("questions"), element("p", {}, drawn, say("stays here")), sheet);
 }
 
 // What is sent -------------------------------------------------------------------------------------
 
-/** A factor as text, rounded up to two significant digits. */
-function factorText(factor) {
-  if (!(factor < 1000)) return "no useful limit";
-  const unit = 10 ** (Math.floor(Math.log10(factor)) - 1);
-  return `${Number((Math.ceil((factor / unit) * (1 - 1e-12)) * unit).toPrecision(3))} times`;
-}
-
 function noisyText(attribute, values, report) {
   if (!Array.isArray(report)) return [element("strong", {}, label(attribute, values[report]))];
-  if (!report.length) return ["none of the answers"];
+  if (!report.length) return [say("none")];
   return report.flatMap((code, i) => [i ? " " : "", element("strong", {}, label(attribute, values[code]))]);
 }
 
 function noisyAnswers(form, line) {
   if (form.together) {
     const names = form.questions.map(({ attribute }) => label(attribute)).join(" ");
-    const number = element("strong", {}, `number ${line.report}`);
+    const number = element("strong", {}, say("number", { number: line.report }));
     return element(
       "dl",
       {},
       element("dt", {}, names),
-      element("dd", {}, "Sent: ", number, ", one noisy number for all answers together"),
+      element("dd", {}, say("sent"), number, say("together")),
     );
   }
   const parts = form.questions.flatMap(({ attribute, values }) => {
     const report = line.reports[attribute];
-    const lead = Array.isArray(report) ? "Sent, as a set of answers: " : "Sent: ";
+    const lead = say(Array.isArray(report) ? "sent as a set" : "sent");
     return [
       element("dt", {}, label(attribute)),
       element("dd", {}, lead, ...noisyText(attribute, values, report)),
@@ -119,45 +113,47 @@ function noisyAnswers(form, line) {
   return element("dl", {}, ...parts);
 }
 
-/** The maximum factors on the odds: of the report of one answer, and of all reports together. */
+/** What the report tells at most: proven, and in the survey behind the plan; unasked in one line. */
 function factorTable(form) {
-  const own = (attribute) => {
-    const index = form.questions.findIndex((question) => question.attribute === attribute);
-    return index < 0 ? "not asked" : factorText(form.channels[index].factor);
-  };
-  const row = (name, ...cells) =>
-    element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((text) => element("td", {}, text)));
-  const rows = survey.totals[form.number - 1].map(({ attribute, factor }) => {
-    const all = factor === null ? "no useful limit" : `${factor} times`;
-    return form.together ? row(label(attribute), all) : row(label(attribute), own(attribute), all);
-  });
-  if (form.together) rows.push(row("All answers as a whole", factorText(form.channels[0].factor)));
-  const heads = form.together ? ["About", "what is sent"] : ["About", "its own report", "all that is sent"];
-  const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)));
+  const { asked, others, basis } = survey.tells[form.number - 1];
+  const times = (factor) => (factor === null ? say("no limit") : say("times", { factor }));
+  const row = (name, one) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, name),
+      element("td", {}, times(one.proven)),
+      ...("observed" in one ? [element("td", {}, times(one.observed))] : []),
+    );
+  const rows = asked.map((one) => row("attribute" in one ? label(one.attribute) : say("whole"), one));
+  const heads = ["about", "proven", ...("observed" in asked[0] ? ["observed"] : [])];
+  const head = element("tr", {}, ...heads.map((key) => element("th", { scope: "col" }, say(key))));
+  const rest = others && say("observed" in others ? "others observed" : "others", { ...others, proven: times(others.proven), observed: times(others.observed) });
   return [
-    element("p", {}, "What is sent changes the odds between any two answers by so much at most. Twice means: of two answers that seemed equally likely before, one can look twice as likely as the other."),
+    element("p", {}, say("odds")),
     element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
-    element("p", { className: "soft" }, "Answers of a person are related, so a report about one thing also tells something about others: that is in the last column. ", survey.basis[form.number - 1]),
+    ...(rest ? [element("p", {}, rest)] : []),
+    element("p", { className: "soft" }, say(basis, survey)),
   ];
 }
 
 function showLine(respondent, form, line) {
   const text = JSON.stringify(line);
   const raw = element("textarea", { readOnly: true, rows: 4, value: text });
-  raw.setAttribute("aria-label", "The exact text that is sent");
+  raw.setAttribute("aria-label", say("exact text"));
   const card = element("div", { className: "card" }, noisyAnswers(form, line));
   const message = element("p", { role: "status" });
   const act = survey.endpoint
-    ? button("Send the noisy result", () => sendLine(respondent, line, message, act), true)
-    : button("Save the noisy result as a file", () => saveFile(line), true);
+    ? button(say("send"), () => sendLine(respondent, line, message, act), true)
+    : button(say("save"), () => saveFile(line), true);
   show(
-    "What is sent",
-    element("p", {}, "Noise was added by chance, so what you see here may differ from your answers, and nobody can tell whether it does."),
+    say("what is sent"),
+    element("p", {}, say("noise")),
     card,
-    element("h2", {}, "What it reveals at most"),
+    element("h2", {}, say("reveals")),
     ...factorTable(form),
-    element("p", { className: "notice" }, "Please decide by the questions whether you take part, not by how the noise fell: a choice that depends on the noise would tell something itself."),
-    element("details", {}, element("summary", {}, "The exact text that is sent"), raw),
+    element("p", { className: "notice" }, say("decide")),
+    element("details", {}, element("summary", {}, say("exact text")), raw),
     message,
     buttons(act),
   );
@@ -166,17 +162,17 @@ function showLine(respondent, form, line) {
 async function sendLine(respondent, line, message, act) {
   act.disabled = true;
   message.className = "soft";
-  message.textContent = "Sending …";
+  message.textContent = say("sending");
   try {
     await respondent.send(survey.endpoint, survey.sending);
     thank();
   } catch (error) {
     if (!(error instanceof SendError)) return explain(error);
     message.className = "problem";
-    message.textContent = "It could not be sent. The same noisy result is kept here: try again later, or save it as a file and hand it in.";
-    act.textContent = "Try again";
+    message.textContent = say("not sent");
+    act.textContent = say("again");
     act.disabled = false;
-    if (!act.nextSibling) act.after(button("Save as a file", () => saveFile(line)));
+    if (!act.nextSibling) act.after(button(say("save short"), () => saveFile(line)));
   }
 }
 
@@ -187,27 +183,30 @@ function saveFile(line) {
 }
 
 function thank() {
-  show("Thank you", element("p", {}, "Your noisy result was sent. This device remembers that, so that nothing more is revealed if you open the page again."));
+  show(say("thanks"), element("p", {}, say("was sent")));
 }
 
 function explain(error) {
-  const explanations = {
-    StorageError: "This browser does not let the page remember what it has drawn: its storage is full or blocked. Asking again would then reveal more, so nothing was sent.",
-    PlanError: "This page is damaged or was changed, so nothing was sent.",
-  };
-  const kind = Object.keys(explanations).find((name) => error.constructor.name === name);
-  show("Nothing was sent", element("p", { className: "problem" }, explanations[kind] ?? "Something went wrong, and nothing was sent."), element("p", { className: "soft" }, error.message));
+  const kind = ["StorageError", "PlanError"].find((name) => error.constructor.name === name);
+  show(say("nothing sent"), element("p", { className: "problem" }, say(kind ?? "error")), element("p", { className: "soft" }, error.message));
+}
+
+/** Introduction, consent and contact, before the form is drawn; at once where there are none. */
+function introduce(next) {
+  const parts = ["introduction", "consent", "contact"].map((key) => say(key)).filter(Boolean);
+  if (!parts.length) return next();
+  show(say("introduction heading"), ...parts.map((text) => element("p", {}, text)), buttons(button(say("take part"), next, true)));
 }
 
 async function start() {
   try {
     const plan = await loadPlan(survey.plan, { collection: survey.plan.collection });
     const respondent = new Respondent(plan);
-    const form = await respondent.form();
+    const ask = async () => askQuestions(respondent, await respondent.form());
     const { line, sent } = await respondent.kept();
     if (sent) thank();
-    else if (line) showLine(respondent, form, line);
-    else askQuestions(respondent, form);
+    else if (line) showLine(respondent, await respondent.form(), line);
+    else await introduce(() => ask().catch(explain));
   } catch (error) {
     explain(error);
   }
