@@ -205,7 +205,7 @@ def test_every_chart_takes_any_name():
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     ]
-    assert len(charts) == 17
+    assert len(charts) == 18
     assert all(function.__wrapped__ for function in charts)
 
 
