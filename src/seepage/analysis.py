@@ -263,7 +263,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     >>> import seepage as sp
     >>> found = sp.analyse("adult", 1.0, mechanism="grr", columns=["sex", "race", "income"])
     >>> found
-    Analysis('adult', 3 attributes, epsilon 1; largest totals: worst 3, independent 1.381)
+    Analysis('adult', 3 attributes, epsilon 1; largest totals: worst 3, independent 1.374)
     >>> round(found.matrix["sex", "income"].value, 3)
     0.248
     >>> found.to_arrow().column_names

@@ -219,7 +219,7 @@ def test_leaks_are_ranked_by_lower_limit():
     assert [leak.lower for leak in ranked] == sorted((r.lower for r in ranked), reverse=True)
     assert limits[ranked[0].target, ranked[0].source] == ranked[0]
     columns = limits.to_arrow()
-    assert columns.column_names[:5] == ["target", "source", "lower", "leakage", "upper"]
+    assert columns.column_names[:5] == ["target", "source", "lower", "leakage", "delta"]
     assert columns.num_rows == 15 * 14
 
 

@@ -116,7 +116,7 @@ def test_forty_attributes_fit_three_megabytes(attributes, values):
 
 
 def test_a_page_without_vl_convert_has_tables_and_says_so(small, monkeypatch):
-    monkeypatch.setattr(chart_files, "find_spec", lambda name: None)
+    monkeypatch.setattr(chart_files._checks, "is_installed", lambda module: False)
     page = report_page(small)
     assert '<svg class="picture"' not in page
     assert "This picture needs vl-convert" in page
@@ -143,7 +143,7 @@ def test_scripts_compute_nothing_and_stay_few():
 
 def test_every_script_and_style_is_on_a_page():
     assert {path.stem for path in (TEMPLATES / "js").glob("*.js")} == set(SCRIPTS)
-    styles = {*STYLES, *PLAN_STYLES, "questionnaire", "reproduction"}
+    styles = {*STYLES, *PLAN_STYLES, "questionnaire", "reproduction", "results"}
     assert {path.stem for path in (TEMPLATES / "css").glob("*.css")} == styles
 
 

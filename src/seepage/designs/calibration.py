@@ -168,7 +168,7 @@ def find_budgets(data: Any, options: CalibrationOptions) -> Calibration:
     >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
     >>> found = sp.find_budgets(adult, limit=1.0)
     >>> found.binding, bool(found.totals.values.max() <= 1.0)
-    ('race', True)
+    ('income', True)
     >>> round(found["race"], 4), round(found.totals["race"], 4)
     (0.7289, 1.0)
     """

@@ -85,8 +85,8 @@ def leakage_bound(
     >>> for how in ({}, {"c_min": 0.25}):
     ...     found = sp.leakage_bound(G, 1.0, delta=0.01, **how)
     ...     print(round(found.value, 4), round(found.delta, 6))
-    0.1367 0.000852
-    0.1377 0.0
+    0.1368 0.000853
+    0.1394 0.0
 
     An adversary whose rows are up to 0.05 away, or each cell up to 0.01:
 

@@ -36,7 +36,7 @@ def calibrate(data: Any, options: CalibrationOptions) -> Plan:
     >>> plan.guarantee, plan.kind
     ('independent', 'assumed')
     >>> round(plan["sex"].epsilon, 4), max(a.total for a in plan.attributes) <= 1.0
-    (0.7289, True)
+    (0.7297, True)
     """
     return plan_of(calibrated(data, options))
 
