@@ -79,9 +79,9 @@ def write_folder(
     force
         Replace files of the same names that begin otherwise: those that we did not write.
     """
+    target = _checks.path(folder, "folder")
     if not os.fspath(folder):
         raise InputError("folder must be a path, got ''", parameter="folder")
-    target = _checks.path(folder, "folder")
     try:
         for name, content in contents.items():
             file = target / name

@@ -176,8 +176,8 @@ def test_refuted_assumptions_are_marked(opened):
     coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
     page = opened(sp.analyse(coins, 1.0, mechanism="grr", guarantee="all", limit=2.0))
     totals = page.inner_text("#totals")
-    assert "Refuted for 3" in totals
-    assert page.locator("#totals .picture text", has_text="refuted").count() == 3
+    assert "Refuted for 6" in totals
+    assert page.locator("#totals .picture text", has_text="refuted").count() == 6
     tips = page.locator("#totals .picture path > title").all_text_contents()
     for kind in ("certified", "statistical", "assumed", "lower bound"):
         assert sum(f"kind: {kind}" in tip for tip in tips) >= 3

@@ -345,7 +345,7 @@ class Mechanism(ABC):
 
     def privacy_profile(self, epsilon: float) -> float:
         """Return the smallest known delta with which the mechanism is (epsilon, delta)-LDP."""
-        return budget_profile(self.epsilon, self.delta, epsilon)
+        return budget_profile(self.epsilon, self.delta, _checks.epsilon(epsilon))
 
     def _delta_at(self, matrix: Floats, pure: float, leakage: float) -> float:
         """Return the delta of a leakage, exact where the transition matrix is known."""

@@ -21,6 +21,9 @@ from seepage.mechanisms.exact_draws import MAX_EPSILON, Randomness, float_above
 from seepage.mechanisms.histogram import HistogramEncoding, NoiseGrid
 from seepage.mechanisms.reports import VectorReports
 
+MAX_PROFILE = 1e4
+"""Largest epsilon at which a profile is computed."""
+
 MIN_DELTA = 1e-280
 """A smaller delta raises: intermediate results would not be doubles."""
 
@@ -99,7 +102,11 @@ class Gaussian(HistogramEncoding):
         return self.privacy_profile(self._budget)
 
     def privacy_profile(self, epsilon: float) -> float:
-        """Return `gaussian_delta` at an epsilon, rounded up; 0 for one value."""
+        """Return `gaussian_delta` at an epsilon, rounded up; 0 for one value.
+
+        It falls with epsilon; from `MAX_PROFILE` on it is that at `MAX_PROFILE`.
+        """
+        epsilon = min(_checks.epsilon(epsilon), MAX_PROFILE)
         if self.k == 1:
             return 0.0
         digits = 20 - math.floor(math.log10(self.parameters["delta"]))

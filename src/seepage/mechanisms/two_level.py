@@ -340,6 +340,7 @@ class RelaxedMechanism(TwoLevelMechanism):
 
     def privacy_profile(self, epsilon: float) -> float:
         """Return a - e^epsilon b, rounded up, at least 0; 0 for one value."""
+        epsilon = _checks.epsilon(epsilon)
         a, b = self.true**self.outputs_apart, self.other**self.outputs_apart
         return float_above(max(Fraction(0), a - exp_below(epsilon) * b)) if self.k > 1 else 0.0
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from seepage import _checks
 from seepage._files import write_folder
 from seepage._pages import render_page, render_text
 from seepage.plan.plan import Plan
@@ -52,7 +53,7 @@ def write_evidence(
     The epsilon of the entry is that of the whole record, the largest over all forms, rounded up;
     the totals of single attributes are in its details.
     """
-    heading = name or "Plan of a collection"
+    heading = "Plan of a collection" if name is None else _checks.text(name, "name")
     slug = re.sub(r"[^a-z0-9]+", "_", heading.lower()).strip("_") or "collection"
     excluded = dict(unpromised(plan))
     mechanisms = {one.name for form in plan.form_mechanisms for one in form.values()}
