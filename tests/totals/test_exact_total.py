@@ -237,7 +237,7 @@ def test_without_its_delta_a_total_may_exceed_the_sum_of_budgets():
     assert found.values[0] == pytest.approx(contrast)
     assert found.values[0] > 1.0
     assert found.deltas[0] == 0.0
-    with pytest.raises(GuaranteeError, match="ratios of gauss have no bound.* use 'merged'"):
+    with pytest.raises(GuaranteeError, match=r"ratios of gauss have no bound.* use 'merged'"):
         total_leakage(coin, 1.0, mechanism="gauss", **how)
 
 
