@@ -2,11 +2,10 @@
 
 A report of a two-level (staircase) mechanism [Kairouz et al. 2014] supports a set S of values: it
 has one probability under every value in S, and a smaller one under every other value.  Its privacy,
-its estimates and the paper's attack depend only on the probabilities
-
+its estimates and the paper's attack depend only on two probabilities,
     p = P(true value in S),   q = P(another given value in S),
 
-which are kept as exact fractions, and on whether S has a fixed size or may be any set.
+kept as exact fractions, and on whether S has a fixed size or may be any set.
 """
 
 import itertools
@@ -340,9 +339,9 @@ class RelaxedMechanism(TwoLevelMechanism):
 
     def privacy_profile(self, epsilon: float) -> float:
         """Return a - e^epsilon b, rounded up, at least 0; 0 for one value."""
-        epsilon = _checks.epsilon(epsilon)
-        a, b = self.true**self.outputs_apart, self.other**self.outputs_apart
-        return float_above(max(Fraction(0), a - exp_below(epsilon) * b)) if self.k > 1 else 0.0
+        factor, power = exp_below(_checks.epsilon(epsilon)), self.outputs_apart
+        excess = self.true**power - factor * self.other**power
+        return float_above(excess) if self.k > 1 and excess > 0 else 0.0
 
 
 class SetMechanism(TwoLevelMechanism):
