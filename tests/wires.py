@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import seepage
+from seepage.data.domain import Attribute
 from seepage.mechanisms.direct import GRR, Exponential, SubsetSelection
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR
-from seepage.plan.wire import CERTAIN, mechanism_wire
+from seepage.plan.wire import CERTAIN, attribute_wire, mechanism_wire
 
 CLIENT = Path(seepage.__file__).parent / "collection" / "client"
 NODE = shutil.which("node")
@@ -114,6 +115,27 @@ def one_question_wire(mechanism):
     question = {"attribute": "x", **mechanism_wire(mechanism)}
     form = {"until": str(CERTAIN), "type": "product", "questions": [question]}
     return wire_of([attribute("x", mechanism.k)], [form])
+
+
+RAW = [
+    Attribute("days", ("0", "1 to 5", "6 or more"), (-math.inf, 1, 6, math.inf), (("*", "0"),)),
+    Attribute("size", ("(missing)", "[0, 1)", "[1, 2.5)", "[2.5, 4]"), (0, 1, 2.5, 4)),
+    Attribute("dose", ("[0, 1)", "[1, 2]"), (0, 1, 2), (("(missing)", "[1, 2]"),)),
+    Attribute("job", ("nurse", "(other)", "(missing)")),
+    Attribute("rank", ("low", "mid to top"), (), (("mid", "mid to top"), ("*", "low"))),
+    Attribute("sex", ("F", "M")),
+]
+"""Attributes that code raw values: of intervals, merged ones, unseen ones, or none."""
+
+
+def raw_wire():
+    """The wire of a collection that asks for all attributes of `RAW`, whose reports are true."""
+    questions = [
+        {"attribute": one.name, "k": one.size, "draw": "direct", "keep": str(CERTAIN - 1)}
+        for one in RAW
+    ]
+    form = {"until": str(CERTAIN), "type": "product", "questions": questions}
+    return wire_of([attribute_wire(one) for one in RAW], [form])
 
 
 def three_forms_wire():

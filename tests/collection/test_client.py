@@ -16,6 +16,7 @@ import wires
 from command import run
 from plan_examples import counts, plan_for
 from seepage.collection.client_files import client_vectors
+from seepage.collection.reference_client import answer_code
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR, SubsetSelection
 from seepage.mechanisms.exact_draws import exp_below
@@ -28,6 +29,7 @@ pytestmark = wires.needs_node
 WIRES = {
     **{name: wires.one_question_wire(made) for name, made in wires.MECHANISMS.items()},
     "forms": wires.three_forms_wire(),
+    "raw": wires.raw_wire(),
     "large": wires.one_question_wire(SubsetSelection(300, 1.0)),
 }
 
@@ -257,6 +259,36 @@ def test_an_answer_outside_the_domain_releases_nothing(client, wrong):
     assert values(found) == ["AnswerError"]
     assert found["draws"] == 2  # the form and the id
     assert json.loads(found["kept"][0])["line"] is None
+
+
+def test_raw_values_are_coded_as_in_python(client):
+    """Numbers and null beside texts; an answer is undefined only where Python has no code."""
+    wire = WIRES["raw"]
+    raw = [0, 5.5, 6, -3, 1e9, "1e1", ".5", "-inf", "", "mid", "x", "nurse", "F", None, "2.5", 4]
+    for attribute in wire["attributes"]:
+        one = {**wire, "forms": [{**wire["forms"][0], "questions": []}]}
+        questions = wire["forms"][0]["questions"]
+        one["forms"][0]["questions"] = [q for q in questions if q["attribute"] == attribute["name"]]
+        for answer in raw:
+            code = answer_code(attribute, answer)
+            found = client.run(
+                do="person",
+                plan=wires.client_file(one),
+                answers={attribute["name"]: answer},
+                steps=[{"do": "report"}],
+            )["results"][0]
+            told = found.get("value", {}).get("reports", {}).get(attribute["name"])
+            assert (told, found.get("error")) == (code, "AnswerError" if code is None else None)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"other": 3}, {"other": "0"}, {"merged": [["x", -1]]}, {"edges": ["0", "1", "2", "3", "4"]}],
+)
+def test_codes_beyond_the_values_are_damage(client, damage):
+    wire = copy.deepcopy(WIRES["raw"])
+    wire["attributes"][0] |= damage
+    assert load(client, wires.client_file(wire))["error"] == "PlanError"
 
 
 @pytest.mark.parametrize("mode", ["full", "blocked", "forgets"])

@@ -5,17 +5,28 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import chisquare
 
+import seepage as sp
 import wires
-from seepage.collection.reference_client import draw_form, draw_report, form_bytes, perturb_record
-from seepage.errors import InputError
+from seepage.collection.client_files import client_vectors
+from seepage.collection.perturb import open_records
+from seepage.collection.reference_client import (
+    answer_code,
+    draw_form,
+    draw_report,
+    form_bytes,
+    perturb_record,
+)
+from seepage.data.domain import Domain
+from seepage.errors import DomainError, InputError
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.mechanisms.hashing import OLH
 from seepage.mechanisms.she import SHE
-from seepage.plan.wire import mechanism_wire
+from seepage.plan.wire import attribute_wire, mechanism_wire
 
 
 @pytest.mark.parametrize("name", wires.MECHANISMS)
@@ -110,3 +121,50 @@ def test_mechanisms_that_clients_cannot_draw_say_so(made):
     wire = wires.one_question_wire(made)
     with pytest.raises(InputError, match=f"clients cannot draw reports of mechanism '{made.name}'"):
         perturb_record(wire, 1, {"x": "x0"}, bytes(8))
+
+
+RAW_VALUES = {
+    "days": [0.0, 0.5, 1.0, 5.0, 6.0, -40.0, 1e9, float("inf"), None],
+    "size": [0.0, 0.99, 1.0, 2.5, 4.0, -1.0, 4.1, None],
+    "dose": [0.0, 1.0, 2.0, 3.0, None],
+    "job": ["nurse", "pilot", "(other)", "17", None],
+    "rank": ["low", "mid", "top", "mid to top", None],
+    "sex": ["F", "M", "X", None],
+}
+
+
+@pytest.mark.parametrize("attribute", wires.RAW, ids=lambda one: one.name)
+def test_raw_values_have_the_code_of_a_table(attribute):
+    """As `Plan.perturb` codes them; what has no code there raises, and has none here."""
+    for value in RAW_VALUES[attribute.name]:
+        kind = pa.float64() if attribute.edges else pa.string()
+        table = pa.table({attribute.name: pa.array([value], kind)})
+        try:
+            scan = open_records(table, Domain([attribute]))
+            (expected,) = next(iter(scan.batches())).codes[0].tolist()
+        except DomainError:
+            expected = None
+        assert answer_code(attribute_wire(attribute), value) == expected
+        if isinstance(value, float):
+            assert answer_code(attribute_wire(attribute), repr(value)) == expected
+
+
+def test_vectors_have_raw_values():
+    wire = wires.raw_wire()
+    seen = {name: set() for name in RAW_VALUES}
+    for one in client_vectors(wire, 300)["records"]:
+        for name, answer in one["answers"].items():
+            seen[name].add(answer)
+    assert {"never seen", "-1e308", None, "6.0"} < seen["days"]
+    assert {"mid", "never seen"} < seen["rank"]
+    assert seen["sex"] == {"F", "M"}
+
+
+def test_people_with_values_that_no_record_had_can_report():
+    table = pa.table(
+        {"job": ["nurse"] * 1500 + ["smith"] * 1500, "age": [17, 40, 40, 66, 90] * 600}
+    )
+    plan = sp.design(table, 2.0, seconds=1)
+    record = {"job": "pilot", "age": 131}
+    report = perturb_record(plan.wire, 1, record, bytes(form_bytes(plan.wire, 1)))
+    assert report["form"] == 1

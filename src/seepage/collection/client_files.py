@@ -314,7 +314,8 @@ def client_vectors(wire: Wire, count: int = 100, *, seed: int = 0) -> dict[str, 
     count
         Number of vectors for the draw of the form, and for the reports of each form.
     seed
-        Seed of answers and bytes; both are uniform.
+        Seed of answers and bytes; both are uniform, answers over raw values too if clients code
+        them.
 
     Returns
     -------
@@ -345,13 +346,19 @@ def client_vectors(wire: Wire, count: int = 100, *, seed: int = 0) -> dict[str, 
 def _record_vector(
     wire: Wire, form: int, rng: np.random.Generator, source: Randomness
 ) -> dict[str, Any]:
-    answers = {
-        attribute["name"]: attribute["values"][int(rng.integers(len(attribute["values"])))]
-        for attribute in wire["attributes"]
-    }
+    raw = {attribute["name"]: _raw_values(attribute) for attribute in wire["attributes"]}
+    answers = {name: values[int(rng.integers(len(values)))] for name, values in raw.items()}
     data = source.bytes(form_bytes(wire, form)).tobytes()
     report = perturb_record(wire, form, answers, data)
     return {"form": form, "answers": answers, "bytes": data.hex(), "report": report}
+
+
+def _raw_values(attribute: Wire) -> list[str | None]:
+    """Return an attribute's values, and such that clients must code: merged, numbers, unseen."""
+    numbers = [edge for edge in attribute.get("edges", ()) if "inf" not in edge]
+    merged = [value for value, _ in attribute.get("merged", ())]
+    unseen = ["never seen", "-1e308", None] if "other" in attribute else []
+    return [*attribute["values"], *merged, *numbers, *unseen]
 
 
 def write_client(

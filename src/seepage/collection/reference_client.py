@@ -13,6 +13,8 @@ from itertools import accumulate
 from typing import Any
 
 from seepage import _checks
+from seepage.data.domain import MISSING
+from seepage.data.table.labels import NUMBER, number_label
 from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.wire import Wire
@@ -48,7 +50,7 @@ def form_bytes(wire: Wire, form: int) -> int:
     return WORD * sum(_word_count(channel) for channel in _channels(_form(wire, form)))
 
 
-def perturb_record(wire: Wire, form: int, record: Mapping[str, str], data: bytes) -> dict[str, Any]:
+def perturb_record(wire: Wire, form: int, record: Mapping[str, Any], data: bytes) -> dict[str, Any]:
     r"""Return the reports of one person's answers, as in a line of JSON Lines.
 
     Parameters
@@ -58,8 +60,8 @@ def perturb_record(wire: Wire, form: int, record: Mapping[str, str], data: bytes
     form
         The number of the person's form, from 1.
     record
-        A value for each attribute that the form asks; other attributes are ignored.  A value
-        outside the domain raises an InputError, and nothing is drawn.
+        A value for each attribute that the form asks, as `answer_code` takes it; other attributes
+        are ignored.  One without a code raises an InputError, and nothing is drawn.
     data
         As many uniform bytes as `form_bytes` says.
 
@@ -172,18 +174,60 @@ def _channels(form: Wire) -> list[Wire]:
     return [{**form, "draw": "matrix"}] if form["type"] == "matrix" else form["questions"]
 
 
-def _codes(wire: Wire, form: Wire, record: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+def _codes(wire: Wire, form: Wire, record: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     """Return the code of each answer and the number of its attribute's values, by attribute.
 
-    Raise if an answer is missing or outside the domain.
+    Raise if an answer is missing or has no code.
     """
     answers = _checks.mapping(record, "record")
-    values = {attribute["name"]: attribute["values"] for attribute in wire["attributes"]}
+    attributes = {attribute["name"]: attribute for attribute in wire["attributes"]}
     is_matrix = form["type"] == "matrix"
     names = form["attributes"] if is_matrix else [q["attribute"] for q in form["questions"]]
+    codes = dict[str, tuple[int, int]]()
     for name in names:
-        if name not in answers or answers[name] not in values[name]:
-            raise InputError(
-                f"the answer to {name!r} must be one of its {len(values[name])} values"
-            )
-    return {name: (values[name].index(answers[name]), len(values[name])) for name in names}
+        size = len(attributes[name]["values"])
+        code = answer_code(attributes[name], answers[name]) if name in answers else None
+        if code is None:
+            raise InputError(f"the answer to {name!r} must be one of its {size} values")
+        codes[name] = code, size
+    return codes
+
+
+def answer_code(attribute: Wire, answer: str | float | None) -> int | None:
+    """Return the code of an answer, also of a raw value that the plan merges or never saw.
+
+    Parameters
+    ----------
+    attribute
+        An attribute of the wire form.
+    answer
+        One of its values; any other value as text, or a number; None or NaN for a missing one.
+
+    Returns
+    -------
+    int or None
+        The first that there is: the index among `values`; the code in `merged`; for a number
+        within `edges` that of its bin; the code `other`.
+
+    Examples
+    --------
+    >>> days = {"values": ["0", "1 to 5", "6 or more"], "edges": ["-inf", "1.0", "6.0", "inf"]}
+    >>> [answer_code(days, answer) for answer in ("6 or more", 5, "31", "none")]
+    [2, 1, 2, None]
+    >>> answer_code({"values": ["nurse", "(other)"], "edges": [], "other": 1}, "pilot")
+    1
+    """
+    if answer is None or answer != answer:
+        answer = MISSING
+    elif isinstance(answer, (int, float)) and not isinstance(answer, bool):
+        answer = number_label(answer)
+    if not isinstance(answer, str):
+        return None
+    values, edges = attribute["values"], [float(edge) for edge in attribute.get("edges", ())]
+    merged = dict(attribute.get("merged", ()))
+    if answer in values or answer in merged:
+        return int(values.index(answer) if answer in values else merged[answer])
+    if edges and NUMBER.fullmatch(answer) and edges[0] <= float(answer) <= edges[-1]:
+        return bisect_right(edges[1:-1], float(answer)) + int(values[0] == MISSING)
+    other: int | None = attribute.get("other")
+    return other

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from seepage.data.domain import ALL_OTHERS, Attribute
 from seepage.designs.form import Form, cumulative
 from seepage.designs.report_channels import MatrixChannel
 from seepage.errors import InputError
@@ -154,14 +155,7 @@ def described_collection(plan: "Plan") -> Wire:
     return {
         "format": "seepage collection",
         "version": 1,
-        "attributes": [
-            {
-                "name": attribute.name,
-                "values": list(attribute.values),
-                "edges": [repr(float(edge)) for edge in attribute.edges],
-            }
-            for attribute in plan.collected
-        ],
+        "attributes": [attribute_wire(attribute) for attribute in plan.collected],
         "forms": [
             {"until": str(until), **_form_fields(form, mechanisms)}
             for form, mechanisms, until in zip(
@@ -169,6 +163,15 @@ def described_collection(plan: "Plan") -> Wire:
             )
         ],
     }
+
+
+def attribute_wire(attribute: Attribute) -> Wire:
+    """Return an attribute, with the codes of further values and of all others if it has them."""
+    edges = [repr(float(edge)) for edge in attribute.edges]
+    found = {"name": attribute.name, "values": list(attribute.values), "edges": edges}
+    merged = [[value, attribute.code(to)] for value, to in attribute.merged if value != ALL_OTHERS]
+    other = {} if attribute.catch_all is None else {"other": attribute.code(attribute.catch_all)}
+    return found | ({"merged": merged} if merged else {}) | other
 
 
 def _form_fields(form: Form, mechanisms: Mapping[str, Mechanism]) -> Wire:

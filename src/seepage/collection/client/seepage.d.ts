@@ -11,8 +11,11 @@ export class SendError extends Error {
   readonly line: Line;
 }
 
-/** A value by attribute, written as the plan writes it; attributes that are not asked are ignored. */
-export type Answers = Readonly<Record<string, string>>;
+/** One of an attribute's values, or any value that the plan gives a code; null if it is missing. */
+export type Answer = string | number | null;
+
+/** An answer by attribute; attributes that are not asked are ignored. */
+export type Answers = Readonly<Record<string, Answer>>;
 
 /** A value's code, or the codes of a set of values in ascending order. */
 export type Report = number | number[];
@@ -34,6 +37,8 @@ export interface Line {
 export interface Question {
   readonly attribute: string;
   readonly values: readonly string[];
+  /** The code of an answer: the index of its value; undefined if the plan has none for it. */
+  code(answer: Answer): number | undefined;
 }
 
 export interface Channel {

@@ -13,6 +13,9 @@ const WORD_BYTES = 8;
 const FORMAT = "seepage collection";
 const VERSION = 1;
 const MAX_LEVELS = 20;
+const MISSING = "(missing)";
+const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,9})?$/i;
+const INFINITE = /^([+-]?)inf(inity)?$/i;
 
 /** A plan that is damaged, was edited, or has a mechanism that clients cannot draw. */
 export class PlanError extends Error {}
@@ -53,12 +56,12 @@ export async function loadPlan(source, { collection } = {}) {
 
 function readForms(wire) {
   try {
-    const values = new Map(wire.attributes.map(({ name, values }) => [name, checkedValues(values)]));
+    const attributes = new Map(wire.attributes.map((attribute) => [attribute.name, readAttribute(attribute)]));
     const ends = wire.forms.map(({ until }) => integer(until));
     if (!ends.every((end, i) => end > (ends[i - 1] ?? 0n)) || ends.at(-1) !== SPAN) {
       throw new PlanError("the shares of forms must rise to 2^64");
     }
-    return wire.forms.map((form, i) => readForm(form, i + 1, ends[i], values));
+    return wire.forms.map((form, i) => readForm(form, i + 1, ends[i], attributes));
   } catch (cause) {
     if (cause instanceof PlanError) throw cause;
     throw new PlanError("the wire form of the plan is damaged", { cause });
@@ -105,22 +108,47 @@ function integer(text) {
   return BigInt(text);
 }
 
-function checkedValues(values) {
+/**
+ * An attribute's values, and the code of an answer, undefined if it has none: the index among them,
+ * that of `merged`, for a number that of its bin, or else `other`.
+ */
+function readAttribute({ name, values, edges = [], merged = [], other }) {
   const texts = Array.isArray(values) && values.every((value) => typeof value === "string");
   if (!texts || !values.length || new Set(values).size !== values.length) {
     throw new PlanError("the values of an attribute must be distinct texts");
   }
-  return Object.freeze([...values]);
+  const codes = new Map([...merged, ...values.map((value, code) => [value, code])]);
+  const ends = edges.map(numberOf);
+  const first = values[0] === MISSING ? 1 : 0;
+  const used = [...codes.values(), other ?? 0, first + Math.max(ends.length - 2, 0)];
+  if (used.some((code) => !Number.isInteger(code) || values[code] === undefined)) {
+    throw new PlanError("a code must be that of a value");
+  }
+  const code = (answer) => {
+    const text = answer === null || Number.isNaN(answer) ? MISSING : answer;
+    if (typeof text !== "string" && typeof text !== "number") return undefined;
+    if (codes.has(String(text))) return codes.get(String(text));
+    const number = numberOf(text);
+    const inside = number >= ends[0] && number <= ends.at(-1);
+    return inside ? first + ends.slice(1, -1).filter((end) => end <= number).length : other;
+  };
+  return Object.freeze({ attribute: name, values: Object.freeze([...values]), code });
 }
 
-function readForm(form, number, until, values) {
+function numberOf(text) {
+  const infinite = INFINITE.exec(text);
+  if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
+  return NUMBER.test(text) ? Number(text) : NaN;
+}
+
+function readForm(form, number, until, attributes) {
   const together = form.type === "matrix";
   if (!together && form.type !== "product") throw new PlanError("a form must be product or matrix");
   const names = together ? form.attributes : form.questions.map(({ attribute }) => attribute);
-  if (!names.length || names.some((name) => !values.has(name)) || new Set(names).size < names.length) {
+  if (!names.length || names.some((name) => !attributes.has(name)) || new Set(names).size < names.length) {
     throw new PlanError("a form must ask for distinct attributes of the plan");
   }
-  const questions = names.map((name) => Object.freeze({ attribute: name, values: values.get(name) }));
+  const questions = names.map((name) => attributes.get(name));
   const cells = questions.reduce((product, question) => product * question.values.length, 1);
   const channels = together
     ? [readChannel({ ...form, draw: "matrix" }, cells)]
@@ -258,10 +286,11 @@ export function drawForm(plan, octets) {
 
 /** Return the codes of the answers to a form; throw an AnswerError for an invalid one. */
 export function codesOf(form, answers) {
-  return form.questions.map(({ attribute, values }) => {
+  return form.questions.map((question) => {
+    const { attribute } = question;
     const given = answers !== null && typeof answers === "object" && Object.hasOwn(answers, attribute);
-    const code = given ? values.indexOf(answers[attribute]) : -1;
-    if (code < 0) throw new AnswerError(`the answer to ${attribute} must be one of its values`);
+    const code = given ? question.code(answers[attribute]) : undefined;
+    if (code === undefined) throw new AnswerError(`the answer to ${attribute} must be one of its values`);
     return code;
   });
 }
