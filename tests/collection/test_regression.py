@@ -13,7 +13,7 @@ from scipy import stats
 import seepage as sp
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, plan_for, product, three_forms
 from real_data import real_data
-from seepage.collection.formula import Variable, parse_formula
+from seepage.collection.regression import Variable, parse_formula
 from seepage.errors import InputError
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan import MatrixChannel
@@ -193,7 +193,7 @@ def test_nigeria():
     data["decades"] = data["cov.age"] / 10
     found = sp.regress(
         data,
-        "rr.q1 ~ cov.asset.index + cov.married + I(cov.age/10) + I(decades**2) + cov.education"
+        "rr.q1 ~ cov.asset.index + cov.married + decades + I(decades**2) + cov.education"
         " + cov.female",
         randomiser={"p": 2 / 3, "p0": 1 / 6, "p1": 1 / 6, "k": 2},
     )
@@ -222,8 +222,11 @@ def test_formulas():
         ("ill ~ age:x", ["Intercept", "age:x"]),
         ("ill ~ age*x", ["Intercept", "age", "x", "age:x"]),
         ("ill ~ hours-per-week + `age`", ["Intercept", "hours-per-week", "age"]),
-        ("ill ~ C(x)*age", ["Intercept", "C(x)[T.2]", "age", "C(x)[T.2]:age"]),
-        ("ill ~ I(age**2) + I(age/10)", ["Intercept", "I(age**2)", "I(age/10)"]),
+        (
+            "ill ~ age*sex - 1",
+            ["age", "sex[d]", "sex[f]", "sex[m]", "age:sex[T.f]", "age:sex[T.m]"],
+        ),
+        ("ill ~ I(age**2):x", ["Intercept", "I(age**2):x"]),
         ("ill ~ age + age", ["Intercept", "age"]),
     ):
         assert list(parse_formula(text, known).design(variables)) == expected
@@ -243,6 +246,7 @@ def test_formulas():
         ("ill ~ age - sex", "only the intercept"),
         ("ill ~ age sex", "'+' is expected at 'sex'"),
         ("ill ~ log(age)", "no column 'log'"),
+        ("ill ~ 0", "it must have a term"),
         ("ill ~ ill", "must not explain itself"),
         ("job ~ age", "name the one that counts, as in job"),
         ("job[nurze] ~ age", "did you mean 'nurse'"),

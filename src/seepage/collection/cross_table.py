@@ -355,8 +355,6 @@ def estimate_table(plan: Plan, reports: Any, names: Labels, by: Labels, weights:
     (sums,) = sum_cells(plan, source, [asked], weights)
     people = {form + 1: count for form, count in sums.people.items() if count}
     if not people:
-        if sums.forms:
-            raise InputError("reports must not be empty, got none", parameter="reports")
         raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")
     attributes = tuple(plan.domain[name] for name in asked)
     return _table(attributes, sums.mean, sums.covariance, people, sums.effective)

@@ -25,278 +25,376 @@ clear without weights it is the inverse of the observed information.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
-from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
-from seepage.collection.estimated_cells import EstimatedCells
-from seepage.collection.formula import Formula, Variable, clear_columns
+from seepage._numerics import Floats, Integers
+from seepage.collection.cross_table import check_asked_together
+from seepage.collection.regression import (
+    Formula,
+    Regression,
+    Variable,
+    attribute_variable,
+    clear_columns,
+    clear_variable,
+    column_names,
+    column_texts,
+    mean_of,
+    outcome_scores,
+    parse_formula,
+)
+from seepage.collection.report_source import ReportSource, open_reports
+from seepage.collection.report_sums import nominal_frequencies
+from seepage.collection.report_vectors import (
+    checked_weights,
+    informative_forms,
+    read_vectors,
+    report_weights,
+    sum_cells,
+)
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
+from seepage.mechanisms.randomiser import Randomiser
+from seepage.mechanisms.transition_matrix import least_squares_inverse
+from seepage.plan.plan import Plan
 
-MAX_STEPS = 100
-MAX_CHANGE = 2.0
-"""Maximum change of a linear predictor in one step of Newton's method."""
+MIN_FREQUENCY = 1e-4
+"""Minimum nominal frequency of a cell of covariates: plans have whole percent."""
+
+MAX_STEPS, MAX_CHANGE = 100, 2.0
+"""Maximum number of steps of Newton's method, and change of a linear predictor in one."""
 
 
-class Moments(NamedTuple):
-    """Unbiased moments of outcome and covariates, and the design matrix.
+class Equation(NamedTuple):
+    """The estimating equation: unbiased moments and design matrix.
 
-    Rows are people with unperturbed covariates, or one row for all; columns are cells of the
-    covariates that are in the reports.
+    Rows are people with unperturbed covariates, or one for all; cells those of other covariates.
 
     Parameters
     ----------
-    design
-        x, shape (rows or 1, cells, coefficients).
-    outcome, mass
-        A and B, shape (rows, cells).
-    weights
-        u, one per row.
-    frequencies
-        f, one per cell.
+    family, variance
+        `"logit"`, or `"linear"` with this variance of the outcome.
+    design, frequencies
+        x, shape (rows, cells, coefficients), and f, one per cell.
+    outcome, mass, weights
+        A and B, shape (rows, cells), and u, one per row.
     noise
-        N as a polynomial of mu: N = n0 - 2 n1 mu + n2 mu^2, arrays of shape (rows or 1, cells).
-    variance
-        The variance of the outcome, for the linear family.
+        N = n0 - 2 n1 mu + n2 mu^2, arrays of shape (rows or 1, cells).
     covariance
         For one row: the covariance of A and B of all cells; None for people.
     """
 
+    family: str
     design: Floats
+    frequencies: Floats
     outcome: Floats
     mass: Floats
     weights: Floats
-    frequencies: Floats
-    noise: tuple[Floats, Floats, Floats]
+    noise: Sequence[Floats]
     variance: float
     covariance: Floats | None = None
 
-
-def mean_of(predictor: Floats, family: str) -> tuple[Floats, Floats]:
-    """Return mu and its derivative at a linear predictor."""
-    if family == "linear":
-        return predictor, np.ones_like(predictor)
-    from scipy.special import expit
-
-    mu = expit(predictor)
-    return mu, mu * (1.0 - mu)
-
-
-def solve(moments: Moments, family: str, *, exact: bool) -> tuple[Floats, Floats]:
-    """Return the coefficients and their covariance, from the information where `exact`."""
-    beta = np.zeros(moments.design.shape[-1])
-    for _ in range(MAX_STEPS):
-        score, derivative, _ = _equation(moments, beta, family)
-        try:
+    def solve(self, exact: bool) -> tuple[Floats, Floats]:
+        """Return the coefficients and their covariance, from the information where `exact`."""
+        beta, largest = np.zeros(self.design.shape[-1]), np.inf
+        for _ in range(MAX_STEPS):
+            score, derivative, meat = self._at(beta)
+            if not np.isfinite(derivative).all():
+                break
+            eigenvalues = np.linalg.eigvalsh(derivative)
+            if eigenvalues[0] <= 1e-15 * eigenvalues[-1]:
+                break
+            if largest < 1e-10:
+                inverse = np.linalg.inv(derivative - self._curvature(beta) if exact else derivative)
+                return beta, np.asarray(inverse if exact else inverse @ meat @ inverse)
             step = np.linalg.solve(derivative, score)
-        except np.linalg.LinAlgError:
-            raise _undetermined() from None
-        largest = float(np.abs(moments.design @ step).max())
-        if not np.isfinite(largest) or np.linalg.eigvalsh(derivative)[0] <= 0:
-            raise _undetermined()
-        beta = beta + step * (
-            min(1.0, MAX_CHANGE / largest) if family == "logit" and largest else 1.0
+            largest = float(np.abs(self.design @ step).max())
+            is_long = self.family == "logit" and largest > MAX_CHANGE
+            beta = beta + (step * MAX_CHANGE / largest if is_long else step)
+        raise InputError(
+            "the reports do not determine the coefficients: there are too few for this noise, or "
+            "the covariates separate or repeat each other; use fewer covariates or more people"
         )
-        if largest < 1e-10:
-            break
-    else:
-        raise _undetermined()
-    _, derivative, meat = _equation(moments, beta, family)
-    if exact:
-        derivative = derivative - _curvature(moments, beta)
-    inverse = np.linalg.inv(derivative)
-    return beta, np.asarray(inverse if exact else inverse @ meat @ inverse)
+
+    def _at(self, beta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the equation at b, minus its derivative, and its covariance."""
+        x, u = self.design, self.weights[:, None]
+        mu, slope = mean_of(x @ beta, self.family)
+        spread = slope if self.family == "logit" else self.variance
+        sampling = self.frequencies * np.maximum(spread, 1e-12)
+        weight = sampling / (sampling + self._noise(mu))
+        terms = u * weight * (self.outcome - mu * self.mass)
+        bread = u * weight * slope * self.mass
+        scores = np.einsum("ij,ijp->ip", terms, x)
+        flat = x.reshape(-1, len(beta))
+        derivative = flat.T @ (flat * bread.reshape(-1, 1))
+        if self.covariance is None:
+            return scores.sum(axis=0), derivative, scores.T @ scores
+        lead = weight[0, :, None] * x[0]
+        gradient = np.concatenate([lead, -mu[0, :, None] * lead])
+        return scores.sum(axis=0), derivative, gradient.T @ self.covariance @ gradient
+
+    def _curvature(self, beta: Floats) -> Floats:
+        """Return the derivative by h of the equation of a logit with unperturbed covariates.
+
+        The information minus this is the observed information.
+        """
+        mu, slope = mean_of(self.design @ beta, "logit")
+        variance, rise = slope + self._noise(mu), -2.0 * self.noise[1]
+        growth = (1.0 - 2.0 * mu) - (1.0 - 2.0 * mu + rise) * slope / variance
+        terms = self.weights[:, None] * slope / variance * growth * (self.outcome - mu)
+        flat = self.design.reshape(-1, len(beta))
+        return np.asarray(flat.T @ (flat * terms.reshape(-1, 1)))
+
+    def _noise(self, mu: Floats) -> Floats:
+        """Return N, the variance of A - mu B by noise."""
+        n0, n1, n2 = self.noise
+        return np.maximum(n0 - 2.0 * n1 * mu + n2 * mu**2, 0.0)
 
 
-def _undetermined() -> InputError:
-    return InputError(
-        "the reports do not determine the coefficients: there are too few for this noise, or the "
-        "covariates separate or repeat each other; use fewer covariates or more people"
-    )
+class Model(NamedTuple):
+    """A formula with its columns, of shape (1, cells of attributes) or (rows of people, 1).
 
-
-def _equation(moments: Moments, beta: Floats, family: str) -> tuple[Floats, Floats, Floats]:
-    """Return the estimating equation at b, minus its derivative, and its covariance."""
-    mu, slope = mean_of(moments.design @ beta, family)
-    sampling = moments.frequencies * np.maximum(
-        slope if family == "logit" else moments.variance, 1e-12
-    )
-    weight = sampling / (sampling + _noise(moments, mu))
-    residual = moments.outcome - mu * moments.mass
-    x = np.broadcast_to(moments.design, (*residual.shape, len(beta)))
-    u = moments.weights[:, None]
-    terms = np.einsum("ij,ijp->ip", u * weight * residual, x)
-    bread = (u * weight * slope * moments.mass).reshape(-1, 1)
-    flat = x.reshape(-1, len(beta))
-    derivative = flat.T @ (flat * bread)
-    if moments.covariance is None:
-        return terms.sum(axis=0), derivative, terms.T @ terms
-    lead = weight[0, :, None] * x[0]
-    gradient = np.concatenate([lead, -mu[0, :, None] * lead])
-    return terms.sum(axis=0), derivative, gradient.T @ moments.covariance @ gradient
-
-
-def _curvature(moments: Moments, beta: Floats) -> Floats:
-    """Return the derivative by h of the equation of a logit with unperturbed covariates.
-
-    The information minus this is the observed information.
-    """
-    mu, slope = mean_of(moments.design @ beta, "logit")
-    variance, rise = slope + _noise(moments, mu), -2.0 * moments.noise[1]
-    growth = (1.0 - 2.0 * mu) - (1.0 - 2.0 * mu + rise) * slope / variance
-    terms = moments.weights[:, None] * slope / variance * growth * (moments.outcome - mu)
-    x = np.broadcast_to(moments.design, (*terms.shape, len(beta))).reshape(-1, len(beta))
-    return np.asarray(x.T @ (x * terms.reshape(-1, 1)))
-
-
-def _noise(moments: Moments, mu: Floats) -> Floats:
-    """Return N, the variance of A - mu B by noise."""
-    n0, n1, n2 = moments.noise
-    return np.maximum(n0 - 2.0 * n1 * mu + n2 * mu**2, 0.0)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Regression(Result):
-    """Estimated coefficients with their covariance.
-
-    Parameters
-    ----------
-    formula, family
-        As given.
-    outcome
-        What is explained: the attribute, with the value that counts as 1.
-    names, values, covariance
-        The coefficients, in the order of the design matrix, and their covariance.
-    records
-        The number of reports.
-    errors
-        `"information"` or `"sandwich"`.
-    levels
-        The values of categorical columns, and () for numbers, by name: for predictions.
+    `outcome` says in words what is explained, `scores` are the numbers of the outcome's values, and
+    `frequencies` the nominal ones of the cells.
     """
 
     formula: Formula
     family: str
     outcome: str
-    names: tuple[str, ...]
-    values: Floats
-    covariance: Floats
-    records: int
-    errors: str
-    levels: Mapping[str, tuple[str, ...]]
+    scores: Floats
+    variables: Mapping[str, Variable]
+    frequencies: Floats
 
-    def __getitem__(self, name: str) -> Estimated:
-        """Return one coefficient, with its standard error and interval."""
-        index = self.names.index(_checks.choice(name, "coefficient", self.names))
-        return Estimated.normal(self.values[index], self.standard_errors[index])
+    @classmethod
+    def of(
+        cls,
+        formula: Formula,
+        family: str,
+        outcome: Attribute,
+        inside: Mapping[Attribute, Floats],
+        unperturbed: Mapping[str, Any],
+    ) -> "Model":
+        """Return a model of attributes with nominal frequencies, and of unperturbed columns."""
+        scores, explained = outcome_scores(outcome, formula.event, family)
+        frequencies, shape = np.ones(1), [attribute.size for attribute in inside]
+        variables = {}
+        for codes, (attribute, nominal) in zip(np.indices(shape), inside.items(), strict=True):
+            variables[attribute.name] = attribute_variable(attribute, codes.reshape(1, -1))
+            frequencies = np.multiply.outer(frequencies, np.maximum(nominal, MIN_FREQUENCY)).ravel()
+        for name, column in unperturbed.items():
+            variables[name] = clear_variable(column[:, None])
+        return cls(formula, family, explained, scores, variables, frequencies)
 
-    @property
-    def standard_errors(self) -> Floats:
-        """The standard error of each coefficient."""
-        return np.asarray(np.sqrt(np.diag(self.covariance)))
-
-    def _headline(self) -> str:
-        return f"Regression({self.formula.text}, {self.family}, {self.records:,} reports)"
-
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
-        from scipy.special import ndtr
-
-        errors = self.standard_errors
-        z = self.values / errors
-        width = NORMAL_QUANTILE * errors
-        return {
-            "term": list(self.names),
-            "coefficient": self.values.tolist(),
-            "standard_error": errors.tolist(),
-            "z": z.tolist(),
-            "p_value": (2.0 * ndtr(-np.abs(z))).tolist(),
-            "lower": (self.values - width).tolist(),
-            "upper": (self.values + width).tolist(),
+    def fit(
+        self, records: int, *, exact: bool = False, rows: Integers | None = None, **moments: Any
+    ) -> Regression:
+        """Return the solution for the moments of an `Equation`, of rows of unperturbed columns."""
+        chosen = {
+            name: Variable(values if rows is None or len(values) == 1 else values[rows], levels)
+            for name, (values, levels) in self.variables.items()
         }
+        columns = self.formula.design(chosen)
+        arrays = np.broadcast_arrays(moments["outcome"], *columns.values())
+        equation = Equation(self.family, np.stack(arrays[1:], axis=-1), self.frequencies, **moments)
+        values, covariance = equation.solve(exact)
+        levels = {name: variable.levels for name, variable in self.variables.items()}
+        how = "information" if exact else "sandwich"
+        about = self.formula, self.family, self.outcome, tuple(columns)
+        return Regression(*about, values, covariance, records, how, levels)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the coefficients as JSON-compatible data."""
-        content = {
-            "formula": self.formula.text,
-            "family": self.family,
-            "outcome": self.outcome,
-            "records": self.records,
-            "standard_errors_from": self.errors,
-            "coefficients": self._columns(),
-            "covariance": self.covariance,
-        }
-        return dict(json_ready(content))
 
-    def summary(self) -> str:
-        """Return the coefficients as text, in the shape of a summary of statsmodels."""
-        columns = self._columns()
-        width = max(map(len, [*self.names, "Dep. Variable:"])) + 2
-        head = ["coef", "std err", "z", "P>|z|", "[0.025", "0.975]"]
-        line = "=" * (width + 11 * len(head))
-        rows = zip(*columns.values(), strict=True)
-        about = (
-            ("Dep. Variable:", self.outcome),
-            ("Model:", self.family),
-            ("No. Observations:", f"{self.records:,}"),
-            ("Covariance Type:", self.errors),
+def regress_reports(
+    plan: Plan, reports: Any, formula: str, family: str, covariates: Any, weights: Any
+) -> Regression:
+    """Return a regression estimated from the reports of a plan.
+
+    Parameters
+    ----------
+    plan, reports
+        The plan; and the table that `perturb` returned, or the path of a file of reports.
+    formula
+        "ill ~ age + sex": attributes that a form asks for together, or columns of `covariates`.
+    family
+        `"logit"` or `"linear"`.
+    covariates
+        A frame or file with unperturbed columns, one row per report in the same order.
+    weights
+        Survey weights: a column beside the reports or of `covariates`, or one number per report.
+    """
+    _checks.choice(family, "family", ("logit", "linear"))
+    source, collected = open_reports(plan, reports), plan.collected
+    beside = () if covariates is None else column_names(covariates)
+    parsed = parse_formula(formula, [*collected.names, *beside])
+    outcome = collected[parsed.outcome]
+    if outcome.name in parsed.names:
+        raise InputError(f"the outcome {outcome.name!r} must not explain itself")
+    clear = [name for name in parsed.names if name in beside]
+    inside = [name for name in parsed.names if name not in beside]
+    asked = [outcome.name, *inside]
+    check_asked_together(plan, asked)
+    if isinstance(weights, str) and weights in beside:
+        weights = clear_columns(covariates, [weights])[weights]
+    columns = clear_columns(covariates, clear) if clear else {}
+    if any(len(column) != source.records for column in columns.values()):
+        raise InputError(
+            f"covariates must have one row for each of {source.records:,} reports",
+            parameter="covariates",
         )
-        return "\n".join(
-            [
-                line,
-                *(f"{label:<20}{value}" for label, value in about),
-                line,
-                " " * width + "".join(f"{title:>11}" for title in head),
-                "-" * len(line),
-                *(
-                    f"{name:<{width}}{b:>11.4f}{se:>11.4f}{z:>11.3f}{p:>11.3f}{low:>11.4f}{high:>11.4f}"
-                    for name, b, se, z, p, low, high in rows
-                ),
-                line,
-            ]
+    nominal = {collected[name]: nominal_frequencies(plan, name) for name in inside}
+    model = Model.of(parsed, family, outcome, nominal, columns)
+    fit = _fit_people if clear else _fit_table
+    return fit(plan, source, model, asked, weights)
+
+
+def _fit_table(
+    plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
+) -> Regression:
+    """Return the regression on covariates that are in the reports, from their table."""
+    (sums,) = sum_cells(plan, source, [asked], weights)
+    records = sum(sums.people.values())
+    if not records:
+        raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")
+    scores, cells = model.scores, len(model.frequencies)
+    linear = np.stack([scores, np.ones(len(scores)), scores**2])
+    outcome, mass, second = linear @ sums.mean.reshape(len(scores), cells)
+    maps = np.concatenate([np.kron(row, np.eye(cells)) for row in linear[:2]])
+    first, moments = sums.squared
+    expected = linear @ first.reshape(len(scores), cells)
+    whole = (maps @ moments @ maps.T).reshape(2, cells, 2, cells)
+    aa, ab, bb = (np.diagonal(whole[i, :, j]) for i, j in ((0, 0), (0, 1), (1, 1)))
+    return model.fit(
+        records,
+        outcome=outcome[None],
+        mass=mass[None],
+        weights=np.ones(1),
+        noise=(aa - expected[2], ab - expected[0], bb - expected[1]),
+        variance=max(float(second.sum() - outcome.sum() ** 2), 1e-12),
+        covariance=maps @ sums.covariance @ maps.T,
+    )
+
+
+def _fit_people(
+    plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
+) -> Regression:
+    """Return the regression on unperturbed covariates, from the report of each person."""
+    given = report_weights(source, weights)
+    forms, scores, parts = informative_forms(plan, asked), model.scores, []
+    single = len(asked) == 1
+    by_noise = single and model.family == "logit"
+    for _, form, reports, rows in read_vectors(source, [forms]):
+        vectors = forms[form].vectors(reports).reshape(len(rows), len(scores), -1)
+        outcome, second = (np.einsum("iyx,y->ix", vectors, s) for s in (scores, scores**2))
+        mass = np.ones_like(outcome) if single else vectors.sum(axis=1)
+        weight = np.ones(len(rows)) if given is None else given[rows]
+        if by_noise:
+            other, own = forms[form].noise(int(scores.argmax()))
+            noise = np.full((3, len(rows), 1), [[[other]], [[(other - own) / 2]], [[0.0]]])
+        else:
+            weight = weight / (forms[form].variance or 1.0)
+            noise = np.stack([outcome**2 - second, outcome * mass - outcome, mass**2 - mass])
+        parts.append((rows, outcome, mass, second, weight, np.moveaxis(noise, 0, 1)))
+    if not parts:
+        raise InputError(f"the reports do not determine the frequencies of {asked[0]!r}")
+    rows, outcome, mass, second, weight, noise = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
+    if not by_noise:
+        noise = np.average(noise, axis=0, weights=weight**2)[None]
+    separate = all(plan.forms[f].is_product or len(plan.forms[f].attributes) == 1 for f in forms)
+    mean, square = (float(weight @ m.sum(axis=1) / weight.sum()) for m in (outcome, second))
+    return model.fit(
+        len(rows),
+        exact=by_noise and given is None and separate,
+        rows=rows,
+        outcome=outcome,
+        mass=mass,
+        weights=weight,
+        noise=np.moveaxis(noise, 1, 0),
+        variance=max(square - mean**2, 1e-12),
+    )
+
+
+def regress(
+    data: Any, formula: str, *, randomiser: Any, family: str = "logit", weights: Any = None
+) -> Regression:
+    """Return a regression whose outcome was randomised by somebody else's method.
+
+    Parameters
+    ----------
+    data
+        A frame or file: the randomised answers, and unperturbed covariates.
+    formula
+        "answer ~ age + sex", see `seepage.collection.regression`.
+    randomiser
+        How the outcome was randomised: what `seepage.Randomiser.read` reads, such as a matrix
+        P(report given value) whose rows and columns are the sorted answers, or
+        {"p": 2 / 3, "p0": 1 / 6, "p1": 1 / 6} for forced responses.
+    family
+        `"logit"` or `"linear"`.
+    weights
+        A column of the data, or one number per row.
+
+    Notes
+    -----
+    Classic randomised response: for a binary answer this is maximum likelihood, with standard
+    errors from the information [Blair, Imai and Zhou 2015].
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> old = [1] * 26 + [0] * 14 + [0, 1] * 30
+    >>> said = pa.table({"said": ["yes"] * 40 + ["no"] * 60, "old": old})
+    >>> coin = [[0.75, 0.25], [0.25, 0.75]]
+    >>> found = regress(said, "said ~ old", randomiser=coin)
+    >>> found["old"].interval[0] < found["old"].value < found["old"].interval[1]
+    True
+    """
+    _checks.choice(family, "family", ("logit", "linear"))
+    parsed = parse_formula(formula, column_names(data))
+    columns = clear_columns(data, [parsed.outcome, *parsed.names])
+    said = column_texts(columns[parsed.outcome])
+    if isinstance(weights, str):
+        weights = clear_columns(data, [weights])[weights]
+    given = np.ones(len(said)) if weights is None else checked_weights(weights, len(said))
+    values, labels, matrix = _randomised(randomiser, parsed.outcome, sorted(set(said)))
+    position = {label: index for index, label in enumerate(labels)}
+    reports = np.array([position[one] for one in said])
+    clear = {name: columns[name] for name in parsed.names}
+    model = Model.of(parsed, family, Attribute(parsed.outcome, tuple(values)), {}, clear)
+    coefficients = least_squares_inverse(matrix, matrix.mean(axis=0))
+    entries = coefficients @ model.scores
+    noise = matrix @ entries**2 - model.scores**2
+    has = model.scores == model.scores.max()
+    other, own = (float(noise[group].mean()) for group in (~has, has))
+    return model.fit(
+        len(said),
+        exact=family == "logit" and weights is None and len(values) == 2,
+        outcome=entries[reports][:, None],
+        mass=np.ones((len(said), 1)),
+        weights=given,
+        noise=np.array([other, (other - own) / 2, 0.0])[:, None, None],
+        variance=max(float(np.var(entries[reports])), 1e-12),
+    )
+
+
+def _randomised(
+    randomiser: Any, name: str, said: Sequence[str]
+) -> tuple[Sequence[str], Sequence[str], Floats]:
+    """Return the values, reports and matrix of the randomiser of an attribute.
+
+    A randomiser without labels of its own has those of the answers, sorted.
+    """
+    read = Randomiser.read(randomiser)
+    how = read[name] if name in read or len(read) > 1 else next(iter(read.values()))
+    if set(said) <= set(how.reports):
+        return how.values, how.reports, how.matrix
+    if how.matrix.shape != (len(said), len(said)):
+        raise InputError(
+            f"randomiser must have the answers of {name!r} as its reports, {', '.join(said)}, got "
+            f"{', '.join(how.reports)}",
+            parameter="randomiser",
         )
-
-    def predict(self, data: Any) -> EstimatedCells:
-        """Return the mean of the outcome for each row of a frame or mapping of columns.
-
-        Intervals are those of x b, transformed: of the mean, not of single answers.
-        """
-        if isinstance(data, Mapping):
-            import pyarrow as pa
-
-            try:
-                data = pa.table({name: np.atleast_1d(column) for name, column in data.items()})
-            except (pa.ArrowException, TypeError, ValueError):
-                raise InputError("data must map columns to values", parameter="data") from None
-        columns = clear_columns(data, self.formula.names)
-        variables = {name: self._variable(name, column) for name, column in columns.items()}
-        rows = max((len(column) for column in columns.values()), default=1)
-        made = self.formula.design(variables)
-        design = np.stack([np.broadcast_to(made[name], rows) for name in self.names], axis=-1)
-        center, half = (
-            design @ self.values,
-            np.einsum("ij,jk,ik->i", design, self.covariance, design),
-        )
-        deviations = np.sqrt(half)
-        limits = [center + sign * NORMAL_QUANTILE * deviations for sign in (-1, 1)]
-        mean, slope = mean_of(center, self.family)
-        intervals = np.stack([mean_of(limit, self.family)[0] for limit in limits], axis=-1)
-        row = Attribute("row", tuple(map(str, range(rows))))
-        return EstimatedCells(
-            f"mean of {self.outcome}", (row,), mean, slope * deviations, intervals
-        )
-
-    def _variable(self, name: str, column: Any) -> Variable:
-        levels = self.levels[name]
-        if not levels:
-            try:
-                return Variable(np.asarray(column, dtype=np.float64))
-            except ValueError:
-                raise InputError(f"column {name!r} must hold numbers") from None
-        attribute = Attribute(name, levels)
-        texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in column.tolist()]
-        return Variable(np.array([attribute.code(text) for text in texts]), levels)
+    return said, said, how.matrix

@@ -1,120 +1,164 @@
-"""Regressions on attributes of a form, or on unperturbed covariates, estimated from reports.
+"""Regressions as users see them: the formula, "ill ~ age + sex", its columns, and the result.
 
-The estimator is in `quasi_likelihood`, the grammar of formulas in `formula`.
+The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an interaction, `a*b` is
+`a + b + a:b`, `- 1` leaves out the intercept, and `I(x**2)` is a square.  A name is a column as it
+is written, also with dots, dashes or blanks (the longest known name counts), or in backticks.
+Categories have treatment coding: one column for each value but the first, `sex[T.m]`; without an
+intercept the first categorical term has all values.  The outcome may name the value that counts,
+`job[nurse] ~ age`.  The estimator is in `quasi_likelihood`.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
-from seepage.collection.cross_table import check_asked_together
-from seepage.collection.formula import (
-    Formula,
-    Variable,
-    clear_columns,
-    clear_variable,
-    column_names,
-    parse_formula,
-)
-from seepage.collection.quasi_likelihood import Moments, Regression, solve
-from seepage.collection.report_source import ReportSource, open_reports
-from seepage.collection.report_sums import nominal_frequencies
-from seepage.collection.report_vectors import (
-    checked_weights,
-    informative_forms,
-    read_vectors,
-    report_weights,
-    sum_cells,
-)
+from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
+from seepage.collection.estimated_cells import EstimatedCells
 from seepage.data.domain import Attribute
 from seepage.designs.wanted import attribute_scores
 from seepage.errors import InputError
-from seepage.mechanisms.randomiser import Randomiser
-from seepage.mechanisms.transition_matrix import least_squares_inverse
-from seepage.plan.plan import Plan
-
-FAMILIES = ("logit", "linear")
-
-MIN_FREQUENCY = 1e-4
-"""Minimum nominal frequency of a cell of covariates: plans have whole percent."""
 
 
-class Model(NamedTuple):
-    """A formula with its columns: cells of attributes, rows of people.
+class Variable(NamedTuple):
+    """The values of a column: numbers, or codes of `levels`; any shape."""
 
-    Parameters
-    ----------
-    formula, family
-        As given.
-    outcome
-        What is explained, in words.
-    scores
-        The number of each value of the outcome.
-    variables
-        The columns of the terms, of shape (1, cells) or (rows, 1).
-    frequencies
-        Nominal frequencies of the cells.
+    values: NDArray[Any]
+    levels: tuple[str, ...] = ()
+
+
+class Factor(NamedTuple):
+    """A column in a term, or its square."""
+
+    name: str
+    square: bool = False
+
+    def columns(self, variable: Variable, full: bool) -> dict[str, Floats]:
+        """Return the columns of the factor by label; `full` for all categories."""
+        label = f"I({self.name}**2)" if self.square else self.name
+        if not variable.levels:
+            return {label: variable.values**2 if self.square else variable.values}
+        if self.square:
+            raise InputError(f"{label} needs numbers, and {self.name!r} has categories")
+        return {
+            f"{label}[{'' if full else 'T.'}{level}]": (variable.values == code).astype(np.float64)
+            for code, level in enumerate(variable.levels)
+            if full or code
+        }
+
+
+class Formula(NamedTuple):
+    """A parsed formula.
+
+    Examples
+    --------
+    >>> formula = parse_formula("ill ~ age*sex - 1", ["ill", "age", "sex"])
+    >>> formula.outcome, formula.names, formula.intercept
+    ('ill', ('age', 'sex'), False)
+    >>> columns = {
+    ...     "age": Variable(np.array([1.0, 2.0])),
+    ...     "sex": Variable(np.array([0, 1]), ("f", "m")),
+    ... }
+    >>> list(formula.design(columns))
+    ['age', 'sex[f]', 'sex[m]', 'age:sex[T.m]']
     """
 
-    formula: Formula
-    family: str
+    text: str
     outcome: str
-    scores: Floats
-    variables: Mapping[str, Variable]
-    frequencies: Floats
+    event: str | None
+    terms: tuple[tuple[Factor, ...], ...]
+    intercept: bool
 
-    @classmethod
-    def of(
-        cls,
-        formula: Formula,
-        family: str,
-        outcome: Attribute,
-        inside: Mapping[Attribute, Floats],
-        unperturbed: Mapping[str, Any],
-    ) -> "Model":
-        """Return a model of attributes with nominal frequencies, and of unperturbed columns."""
-        scores, explained = _outcome_scores(outcome, formula.event, family)
-        frequencies, shape = np.ones(1), [attribute.size for attribute in inside]
-        variables = {}
-        for index, (attribute, nominal) in enumerate(inside.items()):
-            codes = np.unravel_index(np.arange(int(np.prod(shape))), shape)[index]
-            variables[attribute.name] = _attribute_variable(attribute, codes[None])
-            frequencies = np.multiply.outer(frequencies, np.maximum(nominal, MIN_FREQUENCY)).ravel()
-        for name, column in unperturbed.items():
-            made = clear_variable(column)
-            variables[name] = Variable(made.values[:, None], made.levels)
-        return cls(formula, family, explained, scores, variables, frequencies)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of all terms."""
+        return tuple(dict.fromkeys(factor.name for term in self.terms for factor in term))
 
-    def design(self, rows: Integers | None = None) -> dict[str, Floats]:
-        """Return the columns of the design matrix, of some rows; one row if none is of people."""
-        chosen = {
-            name: Variable(
-                v.values if rows is None or len(v.values) == 1 else v.values[rows], v.levels
-            )
-            for name, v in self.variables.items()
-        }
-        return self.formula.design(chosen)
-
-    def fit(
-        self, columns: Mapping[str, Floats], records: int, exact: bool, **moments: Any
-    ) -> Regression:
-        """Return the solution for a design matrix and moments."""
-        shape = np.broadcast_shapes(
-            (1, len(self.frequencies)), *(np.shape(c) for c in columns.values())
-        )
-        design = np.stack([np.broadcast_to(column, shape) for column in columns.values()], axis=-1)
-        known = Moments(design=design, frequencies=self.frequencies, **moments)
-        values, covariance = solve(known, self.family, exact=exact)
-        levels = {name: variable.levels for name, variable in self.variables.items()}
-        how = "information" if exact else "sandwich"
-        about = self.formula, self.family, self.outcome, tuple(columns)
-        return Regression(*about, values, covariance, records, how, levels)
+    def design(self, variables: Mapping[str, Variable]) -> dict[str, Floats]:
+        """Return the columns of the design matrix by label, arrays that broadcast together."""
+        columns: dict[str, Floats] = {"Intercept": np.ones(1)} if self.intercept else {}
+        full = not self.intercept
+        for term in self.terms:
+            products: dict[str, Floats] = {"": np.ones(1)}
+            for factor in term:
+                made = factor.columns(variables[factor.name], full and len(term) == 1)
+                products = {
+                    f"{left}:{right}" if left else right: one * two
+                    for left, one in products.items()
+                    for right, two in made.items()
+                }
+            if len(term) == 1 and variables[term[0].name].levels:
+                full = False
+            columns.update(products)
+        return columns
 
 
-def _outcome_scores(outcome: Attribute, event: str | None, family: str) -> tuple[Floats, str]:
+def parse_formula(text: str, known: Iterable[str]) -> Formula:
+    """Return a parsed formula of known columns; a mistake raises in one line."""
+    columns = sorted(known, key=len, reverse=True)
+    name = f"(?:{'|'.join(map(re.escape, columns))})(?![\\w.])|`[^`]*`|[^\\W\\d][\\w.]*"
+    factor = re.compile(
+        rf"\s*(?:(?P<one>[01])(?![\w.])|I\(\s*(?P<base>{name})\s*\*\*\s*2\s*\)|(?P<name>{name}))\s*"
+    )
+    left, sign, right = _checks.text(text, "formula").partition("~")
+    outcome = re.fullmatch(rf"\s*({name})(?:\[(.*)\])?\s*", left)
+    if not sign or "~" in right or outcome is None:
+        raise _mistake(text, "it must be OUTCOME ~ TERMS, such as ill ~ age + sex")
+    products: list[list[tuple[Factor, ...]]] = []
+    position, joined, intercept = 0, "+", True
+    while joined:
+        found = factor.match(right, position)
+        if found is None:
+            rest = right[position:].strip() or "the end"
+            raise _mistake(text, f"a column is expected at {rest!r}")
+        if found["one"] and joined in "+-":
+            intercept = (found["one"] == "1") == (joined == "+")
+            products.append([])
+        elif found["one"] or joined == "-":
+            raise _mistake(text, "only the intercept can be left out, by - 1")
+        else:
+            one = Factor(_known(found["base"] or found["name"], columns, text), bool(found["base"]))
+            if joined == "+":
+                products.append([])
+            if joined == ":" and products[-1]:
+                products[-1][-1] += (one,)
+            else:
+                products[-1].append((one,))
+        joined, position = right[found.end() : found.end() + 1], found.end() + 1
+        if joined not in "+-*:":
+            raise _mistake(text, f"'+' is expected at {right[found.end() :].strip()!r}")
+    terms = dict.fromkeys(
+        sum(chosen, ())
+        for parts in products
+        for size in range(1, len(parts) + 1)
+        for chosen in combinations(parts, size)
+    )
+    if not terms and not intercept:
+        raise _mistake(text, "it must have a term")
+    ordered = tuple(sorted(terms, key=len))
+    return Formula(text.strip(), _known(outcome[1], columns, text), outcome[2], ordered, intercept)
+
+
+def _known(name: str, columns: Sequence[str], text: str) -> str:
+    bare = name.strip("`")
+    if bare not in columns:
+        raise _mistake(text, f"there is no column {bare!r}{_checks.near_miss(bare, columns)}")
+    return bare
+
+
+def _mistake(text: str, what: str) -> InputError:
+    return InputError(f"formula {_checks.shown(text)} cannot be read: {what}", parameter="formula")
+
+
+def outcome_scores(outcome: Attribute, event: str | None, family: str) -> tuple[Floats, str]:
     """Return the number of each value of the outcome, and what is explained in words."""
     if family == "linear" and event is None:
         return attribute_scores(outcome), outcome.name
@@ -127,7 +171,7 @@ def _outcome_scores(outcome: Attribute, event: str | None, family: str) -> tuple
     return np.eye(outcome.size)[code], f"{outcome.name}[{outcome.values[code]}]"
 
 
-def _attribute_variable(attribute: Attribute, codes: Integers) -> Variable:
+def attribute_variable(attribute: Attribute, codes: Integers) -> Variable:
     """Return the column of an attribute: numbers if all its values are, else categories."""
     try:
         numbers = np.array([float(value) for value in attribute.values])
@@ -138,210 +182,213 @@ def _attribute_variable(attribute: Attribute, codes: Integers) -> Variable:
     return Variable(codes, attribute.values)
 
 
-def regress_reports(
-    plan: Plan, reports: Any, formula: str, family: str, covariates: Any, weights: Any
-) -> Regression:
-    """Return a regression estimated from the reports of a plan.
+# Results ----------------------------------------------------------------------------------------
+
+
+def mean_of(predictor: Floats, family: str) -> tuple[Floats, Floats]:
+    """Return mu and its derivative at a linear predictor."""
+    if family == "linear":
+        return predictor, np.ones_like(predictor)
+    from scipy.special import expit
+
+    mu = expit(predictor)
+    return mu, mu * (1.0 - mu)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Result):
+    """Estimated coefficients with their covariance.
 
     Parameters
     ----------
-    plan, reports
-        The plan; and the table that `perturb` returned, or the path of a file of reports.
-    formula
-        "ill ~ age + sex": attributes that a form asks for together, or columns of `covariates`.
-    family
-        `"logit"` or `"linear"`.
-    covariates
-        A frame or file with unperturbed columns, one row per report in the same order.
-    weights
-        Survey weights: a column beside the reports or of `covariates`, or one number per report.
+    formula, family
+        As given.
+    outcome
+        What is explained: the attribute, with the value that counts as 1.
+    names, values, covariance
+        The coefficients, in the order of the design matrix, and their covariance.
+    records
+        The number of reports.
+    errors
+        `"information"` or `"sandwich"`.
+    levels
+        The values of categorical columns, and () for numbers, by name: for predictions.
     """
-    _checks.choice(family, "family", FAMILIES)
-    source, collected = open_reports(plan, reports), plan.collected
-    if not source.records:
-        raise InputError("reports must not be empty, got none", parameter="reports")
-    beside = () if covariates is None else column_names(covariates)
-    parsed = parse_formula(formula, [*collected.names, *beside])
-    outcome = collected[parsed.outcome]
-    if outcome.name in parsed.names:
-        raise InputError(f"the outcome {outcome.name!r} must not explain itself")
-    clear = [name for name in parsed.names if name in beside]
-    inside = {
-        collected[name]: nominal_frequencies(plan, name)
-        for name in parsed.names
-        if name not in beside
-    }
-    asked = [outcome.name, *(attribute.name for attribute in inside)]
-    check_asked_together(plan, asked)
-    if isinstance(weights, str) and weights in beside:
-        weights = clear_columns(covariates, [weights])[weights]
-    columns = clear_columns(covariates, clear) if clear else {}
-    if any(len(column) != source.records for column in columns.values()):
-        raise InputError(
-            f"covariates must have one row for each of {source.records:,} reports",
-            parameter="covariates",
+
+    formula: Formula
+    family: str
+    outcome: str
+    names: tuple[str, ...]
+    values: Floats
+    covariance: Floats
+    records: int
+    errors: str
+    levels: Mapping[str, tuple[str, ...]]
+
+    def __getitem__(self, name: str) -> Estimated:
+        """Return one coefficient, with its standard error and interval."""
+        index = self.names.index(_checks.choice(name, "coefficient", self.names))
+        return Estimated.normal(self.values[index], self.standard_errors[index])
+
+    @property
+    def standard_errors(self) -> Floats:
+        """The standard error of each coefficient."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
+
+    def _headline(self) -> str:
+        return f"Regression({self.formula.text}, {self.family}, {self.records:,} reports)"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        from scipy.special import ndtr
+
+        errors = self.standard_errors
+        z = self.values / errors
+        width = NORMAL_QUANTILE * errors
+        return {
+            "term": list(self.names),
+            "coefficient": self.values.tolist(),
+            "standard_error": errors.tolist(),
+            "z": z.tolist(),
+            "p_value": (2.0 * ndtr(-np.abs(z))).tolist(),
+            "lower": (self.values - width).tolist(),
+            "upper": (self.values + width).tolist(),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coefficients as JSON-compatible data."""
+        content = {
+            "formula": self.formula.text,
+            "family": self.family,
+            "outcome": self.outcome,
+            "records": self.records,
+            "standard_errors_from": self.errors,
+            "coefficients": self._columns(),
+            "covariance": self.covariance,
+        }
+        return dict(json_ready(content))
+
+    def summary(self) -> str:
+        """Return the coefficients as text, in the shape of a summary of statsmodels."""
+        width = max(map(len, [*self.names, "Dep. Variable:"])) + 2
+        head = ["coef", "std err", "z", "P>|z|", "[0.025", "0.975]"]
+        line = "=" * (width + 11 * len(head))
+        rows = zip(*self._columns().values(), strict=True)
+        about = (
+            ("Dep. Variable:", self.outcome),
+            ("Model:", self.family),
+            ("No. Observations:", f"{self.records:,}"),
+            ("Covariance Type:", self.errors),
         )
-    model = Model.of(parsed, family, outcome, inside, columns)
-    if clear:
-        return _fit_people(plan, source, model, asked, weights)
-    return _fit_table(plan, source, model, asked, weights)
-
-
-def _fit_table(
-    plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
-) -> Regression:
-    """Return the regression on covariates that are in the reports, from their table."""
-    (sums,) = sum_cells(plan, source, [asked], weights)
-    records = sum(sums.people.values())
-    if not records:
-        raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")
-    scores, cells = model.scores, len(model.frequencies)
-    linear = np.stack([scores, np.ones(len(scores)), scores**2])
-    outcome, mass, second = linear @ sums.mean.reshape(len(scores), cells)
-    maps = np.concatenate([np.kron(row, np.eye(cells)) for row in linear[:2]])
-    first, moments = sums.squared
-    expected = linear @ first.reshape(len(scores), cells)
-    whole = (maps @ moments @ maps.T).reshape(2, cells, 2, cells)
-    aa, ab, bb = (np.diagonal(whole[i, :, j]) for i, j in ((0, 0), (0, 1), (1, 1)))
-    return model.fit(
-        model.design(),
-        records,
-        False,
-        outcome=outcome[None],
-        mass=mass[None],
-        weights=np.ones(1),
-        noise=(aa - expected[2], ab - expected[0], bb - expected[1]),
-        variance=max(float(second.sum() - outcome.sum() ** 2), 1e-12),
-        covariance=maps @ sums.covariance @ maps.T,
-    )
-
-
-def _fit_people(
-    plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
-) -> Regression:
-    """Return the regression on unperturbed covariates, from the report of each person."""
-    given = report_weights(source, weights)
-    forms, scores, parts = informative_forms(plan, asked), model.scores, []
-    single = len(asked) == 1
-    by_noise = single and model.family == "logit"
-    for _, form, reports, rows in read_vectors(source, [forms]):
-        vectors = forms[form].vectors(reports).reshape(len(rows), len(scores), -1)
-        outcome, second = (np.einsum("iyx,y->ix", vectors, s) for s in (scores, scores**2))
-        mass = np.ones_like(outcome) if single else vectors.sum(axis=1)
-        weight = np.ones(len(rows)) if given is None else given[rows]
-        if by_noise:
-            other, own = forms[form].noise(int(scores.argmax()))
-            noise = np.full((3, len(rows), 1), [[[other]], [[(other - own) / 2]], [[0.0]]])
-        else:
-            weight = weight / (forms[form].variance or 1.0)
-            noise = np.stack([outcome**2 - second, outcome * mass - outcome, mass**2 - mass])
-        parts.append((rows, outcome, mass, second, weight, np.moveaxis(noise, 0, 1)))
-    if not parts:
-        raise InputError(f"the reports do not determine the frequencies of {asked[0]!r}")
-    rows, outcome, mass, second, weight, noise = (
-        np.concatenate(part) for part in zip(*parts, strict=True)
-    )
-    if not by_noise:
-        noise = (weight**2 / (weight**2).sum()) @ noise.reshape(len(rows), -1)
-        noise = noise.reshape(1, 3, -1)
-    exact = (
-        by_noise
-        and given is None
-        and all(plan.forms[f].is_product or len(plan.forms[f].attributes) == 1 for f in forms)
-    )
-    mean, square = (float(weight @ m.sum(axis=1) / weight.sum()) for m in (outcome, second))
-    return model.fit(
-        model.design(rows),
-        len(rows),
-        exact,
-        outcome=outcome,
-        mass=mass,
-        weights=weight,
-        noise=tuple(np.moveaxis(noise, 1, 0)),
-        variance=max(square - mean**2, 1e-12),
-    )
-
-
-def regress(
-    data: Any, formula: str, *, randomiser: Any, family: str = "logit", weights: Any = None
-) -> Regression:
-    """Return a regression whose outcome was randomised by somebody else's method.
-
-    Parameters
-    ----------
-    data
-        A frame or file: the randomised answers, and unperturbed covariates.
-    formula
-        "answer ~ age + sex", see `seepage.collection.formula`.
-    randomiser
-        How the outcome was randomised: what `seepage.Randomiser.read` reads, such as a matrix
-        P(report given value) whose rows and columns are the sorted answers, or
-        {"p": 2 / 3, "p0": 1 / 6, "p1": 1 / 6} for forced responses.
-    family
-        `"logit"` or `"linear"`.
-    weights
-        A column of the data, or one number per row.
-
-    Notes
-    -----
-    Classic randomised response: for a binary answer this is maximum likelihood, with standard
-    errors from the information [Blair, Imai and Zhou 2015].
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> old = [1] * 26 + [0] * 14 + [0, 1] * 30
-    >>> said = pa.table({"said": ["yes"] * 40 + ["no"] * 60, "old": old})
-    >>> coin = [[0.75, 0.25], [0.25, 0.75]]
-    >>> found = regress(said, "said ~ old", randomiser=coin)
-    >>> found["old"].interval[0] < found["old"].value < found["old"].interval[1]
-    True
-    """
-    _checks.choice(family, "family", FAMILIES)
-    parsed = parse_formula(formula, column_names(data))
-    named = [weights] if isinstance(weights, str) else []
-    columns = clear_columns(data, [parsed.outcome, *parsed.names, *named])
-    said = [f"{v:g}" if isinstance(v, float) else v for v in columns[parsed.outcome].tolist()]
-    if named:
-        weights = columns[weights]
-    given = np.ones(len(said)) if weights is None else checked_weights(weights, len(said))
-    values, labels, matrix = _randomised(randomiser, parsed.outcome, sorted(set(said)))
-    position = {label: index for index, label in enumerate(labels)}
-    reports = np.array([position[one] for one in said])
-    clear = {name: columns[name] for name in parsed.names}
-    model = Model.of(parsed, family, Attribute(parsed.outcome, values), {}, clear)
-    coefficients = least_squares_inverse(matrix, matrix.mean(axis=0))
-    entries = coefficients @ model.scores
-    noise = matrix @ entries**2 - model.scores**2
-    has = model.scores == model.scores.max()
-    other, own = (float(noise[group].mean()) for group in (~has, has))
-    return model.fit(
-        model.design(),
-        len(said),
-        family == "logit" and weights is None and len(values) == 2,
-        outcome=entries[reports][:, None],
-        mass=np.ones((len(said), 1)),
-        weights=given,
-        noise=tuple(np.full((1, 1), n) for n in (other, (other - own) / 2, 0.0)),
-        variance=max(float(np.var(entries[reports])), 1e-12),
-    )
-
-
-def _randomised(
-    randomiser: Any, name: str, said: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
-    """Return the values, reports and matrix of the randomiser of an attribute.
-
-    A randomiser without labels of its own has those of the answers, sorted.
-    """
-    read = Randomiser.read(randomiser)
-    how = read[name] if name in read or len(read) > 1 else next(iter(read.values()))
-    if set(said) <= set(how.reports):
-        return how.values, how.reports, how.matrix
-    if how.matrix.shape != (len(said), len(said)):
-        raise InputError(
-            f"randomiser must have the answers of {name!r} as its reports, {', '.join(said)}, got "
-            f"{', '.join(how.reports)}",
-            parameter="randomiser",
+        return "\n".join(
+            [
+                line,
+                *(f"{label:<20}{value}" for label, value in about),
+                line,
+                " " * width + "".join(f"{title:>11}" for title in head),
+                "-" * len(line),
+                *(
+                    f"{name:<{width}}{b:>11.4f}{se:>11.4f}{z:>11.3f}{p:>11.3f}{low:>11.4f}{high:>11.4f}"
+                    for name, b, se, z, p, low, high in rows
+                ),
+                line,
+            ]
         )
-    return tuple(said), tuple(said), how.matrix
+
+    def predict(self, data: Any) -> EstimatedCells:
+        """Return the mean of the outcome for each row of a frame or mapping of columns.
+
+        Intervals are those of x b, transformed: of the mean, not of single answers.
+        """
+        if isinstance(data, Mapping):
+            import pyarrow as pa
+
+            try:
+                data = pa.table({name: np.atleast_1d(column) for name, column in data.items()})
+            except (pa.ArrowException, TypeError, ValueError):
+                raise InputError("data must map columns to values", parameter="data") from None
+        columns = clear_columns(data, self.formula.names)
+        variables = {name: self._variable(name, column) for name, column in columns.items()}
+        rows = max((len(column) for column in columns.values()), default=1)
+        made = self.formula.design(variables)
+        design = np.stack([np.broadcast_to(made[name], rows) for name in self.names], axis=-1)
+        center = design @ self.values
+        deviations = np.sqrt(np.einsum("ij,jk,ik->i", design, self.covariance, design))
+        limits = center[:, None] + np.outer(deviations, [-NORMAL_QUANTILE, NORMAL_QUANTILE])
+        mean, slope = mean_of(center, self.family)
+        intervals = mean_of(limits, self.family)[0]
+        row = Attribute("row", tuple(map(str, range(rows))))
+        what = f"mean of {self.outcome}"
+        return EstimatedCells(what, (row,), mean, slope * deviations, intervals)
+
+    def _variable(self, name: str, column: Any) -> Variable:
+        levels = self.levels[name]
+        if not levels:
+            try:
+                return Variable(np.asarray(column, dtype=np.float64))
+            except ValueError:
+                raise InputError(f"column {name!r} must hold numbers") from None
+        attribute = Attribute(name, levels)
+        return Variable(np.array([attribute.code(text) for text in column_texts(column)]), levels)
+
+
+# Unperturbed columns ----------------------------------------------------------------------------
+
+
+def column_names(data: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a frame or file."""
+    from seepage.data.table.options import TableOptions
+    from seepage.data.table.sources import open_source
+
+    return tuple(open_source(data, TableOptions()).names)
+
+
+def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Return columns of a frame or file: numbers as floats, anything else as texts.
+
+    Texts of a file are numbers if all of them are.  A missing value raises an InputError.
+    """
+    import pyarrow as pa
+
+    from seepage.data.table.options import TableOptions
+    from seepage.data.table.sources import open_source
+
+    source, wanted = open_source(data, TableOptions()), list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in source.names:
+            hint = _checks.near_miss(name, source.names)
+            raise InputError(f"the covariates have no column {name!r}{hint}")
+    if not wanted:
+        return {}
+    table = pa.Table.from_batches(list(source.batches(wanted)))
+    is_file = isinstance(data, (str, os.PathLike))
+    return {name: _clear_column(name, table.column(name), is_file) for name in wanted}
+
+
+def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
+    import pyarrow.types as kinds
+
+    values = [None if value == "" else value for value in column.to_pylist()]
+    found = np.array([None if value is None else str(value) for value in values])
+    if is_file or kinds.is_integer(column.type) or kinds.is_floating(column.type):
+        with suppress(ValueError, TypeError):
+            found = np.array([np.nan if value is None else float(value) for value in values])
+    missing = sum(value is None or value != value for value in found.tolist())
+    if missing:
+        raise InputError(
+            f"column {name!r} has {missing:,} missing values; leave out these rows, of the reports "
+            "too"
+        )
+    return found
+
+
+def clear_variable(column: NDArray[Any]) -> Variable:
+    """Return an unperturbed column as numbers, or as codes of its sorted values."""
+    if column.dtype.kind == "f":
+        return Variable(column)
+    levels, codes = np.unique(column.astype(str), return_inverse=True)
+    return Variable(codes.reshape(column.shape), tuple(levels.tolist()))
+
+
+def column_texts(column: NDArray[Any]) -> list[str]:
+    """Return the values of an unperturbed column as texts, 2.0 as "2"."""
+    return [f"{v:g}" if isinstance(v, float) else str(v) for v in column.tolist()]

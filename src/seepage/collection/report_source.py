@@ -129,6 +129,8 @@ class ReportSource:
                 with open_parquet(part) as parquet:
                     check_schema(plan, parquet.schema_arrow, str(part))
                     self.records += _row_count(parquet.metadata, part)
+        if not self.records:
+            raise InputError("reports must not be empty, got none", parameter="reports")
 
     def by_form(
         self, names: Mapping[int, Sequence[str]]

@@ -286,8 +286,6 @@ class PooledSums(NamedTuple):
 def tally_reports(plan: Plan, reports: Any) -> PooledSums:
     """Return the tallies of all reports, for single attributes, in one pass and little memory."""
     source = open_reports(plan, reports)
-    if not source.records:
-        raise InputError("reports must not be empty, got none", parameter="reports")
     forms = dict[int, FormSums]()
     for index, form in enumerate(plan.forms):
         if isinstance(form.channel, MatrixChannel):
@@ -307,8 +305,6 @@ def pool_reports(plan: Plan, reports: Any) -> PooledSums:
     reports.
     """
     source = open_reports(plan, reports)
-    if not source.records:
-        raise InputError("reports must not be empty, got none", parameter="reports")
     forms = dict[int, FormSums]()
     for index in np.flatnonzero(source.people).tolist():
         channel, people = plan.forms[index].channel, int(source.people[index])

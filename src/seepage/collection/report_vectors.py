@@ -281,7 +281,7 @@ def rake_weights(
     >>> rake_weights(people, {"sex": {"f": 0.5, "m": 0.5}}).round(3).tolist()
     [0.667, 0.667, 0.667, 2.0]
     """
-    from seepage.collection.formula import clear_columns
+    from seepage.collection.regression import clear_columns
 
     shares = {
         name: dict(_checks.mapping(known, f"totals of {name!r}"))

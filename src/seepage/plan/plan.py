@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from seepage.collection.cross_table import Table
     from seepage.collection.estimated_pairs import EstimatedPairs
     from seepage.collection.frequencies import Frequencies
-    from seepage.collection.quasi_likelihood import Regression
+    from seepage.collection.regression import Regression
     from seepage.collection.report_leakage import ReportAnalysis
     from seepage.plan.plan_check import PlanCheck
 
@@ -349,8 +349,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         covariates: Any = None,
         weights: Any = None,
     ) -> "Regression":
-        """Return a regression; see `collection.regression.regress_reports`."""
-        from seepage.collection.regression import regress_reports
+        """Return a regression; see `collection.quasi_likelihood.regress_reports`."""
+        from seepage.collection.quasi_likelihood import regress_reports
 
         return regress_reports(self, reports, formula, family, covariates, weights)
 
