@@ -103,6 +103,9 @@ def test_bundled_counts_tell_weights_and_what_determines_what():
     assert found.left_out == ()  # counted already
     assert found["race"].rare == 3
     assert {c.kind for c in found if c.name not in ("fnlwgt",)} <= {"answer", "ordered", "number"}
+    census = sp.check(sp.load_pairs("nist-acs"))
+    assert census["NOC"].skipped == "HOUSING_TYPE is 2 or 3"
+    assert census["DENSITY"].same == "PUMA"
 
 
 def test_a_dataset_is_used_as_its_catalogue_says(monkeypatch, tmp_path):

@@ -98,10 +98,10 @@ class DataCheck(Result):
         return len(self.columns)
 
     def __getitem__(self, name: str) -> ColumnCheck:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise InputError(f"there is no column {name!r}", parameter="name")
+        columns = {column.name: column for column in self}
+        if name not in columns:
+            raise InputError(f"there is no column {name!r}", parameter="name")
+        return columns[name]
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -115,8 +115,8 @@ class DataCheck(Result):
 
     def notes(self) -> list[Text]:
         """Return what was left out and what must be decided, one sentence each."""
-        coded = _grouped((column.name, _listed(column.questions)) for column in self)
-        many = [f"{codes} of {short_list(names)}" for codes, names in coded.items() if codes]
+        coded = _grouped({c.name: _listed(c.questions) for c in self if c.questions})
+        many = [f"{codes} of {short_list(names)}" for codes, names in coded.items()]
         out = [f"{c.name} ({c.reason if c.kind == SAME else c.kind})" for c in self if not c.used]
         beside = [c.name for c in self if c.beside_numbers]
         columns, markers = Setting("columns"), Setting("missing_markers")
@@ -137,24 +137,42 @@ class DataCheck(Result):
         width
             Characters of a line; lines end with the number of columns that did not fit.
         """
-        how_many = f"{self.records:,} records" if self.whole else f"first {self.records:,} records"
+        first = "" if self.whole else "first "
         left = f", {len(self.left_out)} left out" if self.left_out else ""
         columns = "1 column" if len(self) == 1 else f"{len(self)} columns"
-        lines = [Text(f"{name}: {how_many}, {columns}{left}")]
-        found = [(*finding, column.name) for column in self for finding in _findings(column)]
-        for number, title, option in sorted({finding[:3] for finding in found}):
-            lines.append(Text(f"{title} (", Setting(option), ")"))
-            rows = _grouped((name, what) for at, _, _, what, name in found if at == number)
-            lines += [Text(_row(what, names, width)) for what, names in rows.items()]
-        if rare := [f"{column.name} ({column.rare})" for column in self if column.rare]:
-            limit = f"{rare_below(self.records):,} of {self.records:,} records"
-            how = f"Rare values, below {limit}: a design must protect each (", Setting("pool"), ")"
-            lines += [Text(*how), Text(_row("", rare, width))]
+        lines = [Text(f"{name}: {first}{self.records:,} records, {columns}{left}")]
+        for title, option, rows in self._findings():
+            if rows:
+                lines.append(Text(f"{title} (", Setting(option), ")"))
+                lines += [Text(_row(what, names, width)) for what, names in _grouped(rows).items()]
         lines.append(Text("Columns by kind"))
+        kinds = _grouped({column.name: column.kind for column in self})
         for kind in (*ANSWERS, *NO_ANSWERS, SAME):
-            if names := [column.name for column in self if column.kind == kind]:
+            if names := kinds.get(kind):
                 lines.append(Text(f"  {kind} ({len(names)}):{_row('', names, width - 20)[1:]}"))
-        return Text(*(part for line in lines for part in ("\n", line)[line is lines[0] :]))
+        return joined("\n", lines)
+
+    def _findings(self) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Yield the title of a sort of finding, the option that settles it, and what, by column."""
+        out = {c.name: f"{c.kind}, {c.reason}" for c in self if not c.used and c.kind != SAME}
+        yield "Left out: not asked, not analysed unless named", "columns", out
+        once = {c.name: c.reason for c in self if c.kind == SAME}
+        yield "Asked once: a design leaves it out unless named", "columns", once
+        named = {c.name: f"{c.kind}, {c.reason}" for c in self if c.used and c.kind in NO_ANSWERS}
+        yield "No answers, but used because they are named", "drop", named
+        twice = {c.name: f"same as {c.same}" for c in self if c.used and c.same}
+        yield "The same answer twice: its reports add up", "drop", twice
+        asked = {c.name: _listed(c.questions) for c in self if c.questions}
+        yield "May mean missing: an answer like others unless marked", "missing_markers", asked
+        beside = {c.name: _listed(c.beside_numbers) for c in self if c.beside_numbers}
+        yield "Texts beside numbers: read as missing, also without", "missing_markers", beside
+        skipped = {c.name: f"missing exactly where {c.skipped}" for c in self if c.skipped}
+        yield "Skipped: that it is missing tells another answer", "drop", skipped
+        follows = {c.name: f"follows from {short_list(c.follows)}" for c in self if c.follows}
+        yield "Determined: what another answer tells, it tells too", "drop", follows
+        rare = {f"{c.name} ({c.rare})": "" for c in self if c.rare}
+        below = f"{rare_below(self.records):,} of {self.records:,} records"
+        yield f"Rare values, below {below}: a design must protect each", "pool", rare
 
     def _headline(self) -> str:
         out = f"; left out: {short_list(self.left_out)}" if self.left_out else ""
@@ -178,46 +196,25 @@ def _row(what: str, names: Sequence[str], width: int) -> str:
     """Return a line on some columns: as many names as fit, and the number of the others."""
     end = f": {what}" if what else ""
     short = [name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 3]}..." for name in names]
-    counts = range(len(short), 1, -1)
-    lines = (f"  {short_list(short, count)}{end}" for count in counts)
-    return next((line for line in lines if len(line) <= width), f"  {short_list(short, 1)}{end}")
+    lines = [f"  {short_list(short, count)}{end}" for count in range(len(short), 0, -1)]
+    return next((line for line in lines if len(line) <= width), lines[-1])
 
 
-def _grouped(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the names of rows of (name, text) by text."""
+def _grouped(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the names by their text."""
     groups = dict[str, list[str]]()
-    for name, text in rows:
+    for name, text in texts.items():
         groups.setdefault(text, []).append(name)
     return groups
 
 
-def _findings(c: ColumnCheck) -> Iterator[tuple[int, str, str, str]]:
-    """Yield order and title of a sort of finding, the option that settles it, and what is found."""
-    kind = f"{c.kind}, {c.reason}"
-    if not c.used and c.kind != SAME:
-        yield 0, "Left out: not asked, not analysed unless named", "columns", kind
-    if not c.used and c.kind == SAME:
-        yield 1, "Asked once: a design leaves it out unless named", "columns", c.reason
-    if c.used and c.kind in NO_ANSWERS:
-        yield 2, "No answers, but used because they are named", "drop", kind
-    if c.used and c.same:
-        yield 3, "The same answer twice: its reports add up", "drop", f"same as {c.same}"
-    if c.questions:
-        title = "May mean missing: an answer like others unless marked"
-        yield 4, title, "missing_markers", _listed(c.questions)
-    if c.beside_numbers:
-        title = "Texts beside numbers: read as missing, also without"
-        yield 5, title, "missing_markers", _listed(c.beside_numbers)
-    if c.skipped:
-        title = "Skipped: that it is missing tells another answer"
-        yield 6, title, "drop", f"missing exactly where {c.skipped}"
-    if c.follows:
-        title = "Determined: what another answer tells, it tells too"
-        yield 7, title, "drop", f"follows from {short_list(c.follows)}"
-
-
 def _listed(codes: Iterable[str]) -> str:
     return ", ".join(repr(code) for code in codes)
+
+
+def joined(separator: str, texts: Sequence[Text]) -> Text:
+    """Return texts joined by a separator, as one text."""
+    return Text(*[part for text in texts for part in (separator, text)][1:])
 
 
 def rare_below(records: int) -> int:

@@ -1,16 +1,21 @@
 """`check`: what the columns of a table are, which are answers, and what must be decided first."""
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from seepage._numerics import Booleans, Integers
 from seepage._options import changed, takes
-from seepage.data.check_result import SAME, ColumnCheck, DataCheck, rare_below
+from seepage.data.check_result import SAME, ColumnCheck, DataCheck, joined, rare_below
 from seepage.data.column_kinds import (
     ANSWERS,
+    MIN_RECORDS,
     MIN_VALUES,
     Profile,
     codes_for_missing,
@@ -18,7 +23,6 @@ from seepage.data.column_kinds import (
     profile_of,
     profile_of_counts,
 )
-from seepage.data.column_relations import Relation, relations_of
 from seepage.data.counting.count import is_spark_frame
 from seepage.data.domain import ALL_OTHERS, short_list
 from seepage.data.inputs import as_pairs, is_counted, table_of
@@ -31,6 +35,14 @@ from seepage.errors import DataWarning, Setting, TableError, Text
 
 MAX_RECORDS = BATCH_ROWS
 """Records that are read."""
+MIN_TABLE = 100
+"""Minimum number of records from which a relation is more than chance."""
+SCREENED = 2**12
+"""Records on which all pairs of columns are compared before all records of the few that remain."""
+MAX_VALUES, MAX_SKIP_VALUES = 300, 20
+"""Maximum number of values of a column that determines others, or whether others are missing."""
+MIN_PER_VALUE = 10
+"""Minimum number of records per value of a column that determines another."""
 
 
 @takes(TableOptions)
@@ -65,7 +77,9 @@ def check(data: Any, options: TableOptions) -> DataCheck:
     ('ordered', ('9',))
     """
     if is_counted(data):
-        return _check_counts(as_pairs(data, **changed(options, TableOptions)))
+        pairs = as_pairs(data, **changed(options, TableOptions))
+        profiles = list(map(profile_of_counts, pairs.domain, pairs.marginals))
+        return DataCheck(tuple(_described(profiles, pairs)), pairs.records, True)
     table, known = table_of(data, changed(options, TableOptions))
     chosen = TableOptions(**known)
     found = _check_table(_opened(table, chosen), chosen, asked=table is data)
@@ -107,8 +121,7 @@ def settle(data: Any, options: Any, *, asked: bool) -> tuple[Any, dict[str, Any]
         more = {name: (*given.get(name, ()), *texts) for name, texts in beside.items()}
         chosen["missing_markers"] = {**given, **more}
     if notes:
-        parts = (part for note in notes for part in ("; ", note)[note is notes[0] :])
-        warnings.warn(DataWarning(Text(*parts)), stacklevel=5 if asked else 4)
+        warnings.warn(DataWarning(joined("; ", notes)), stacklevel=5 if asked else 4)
     if isinstance(source, FrameSource) and not is_spark_frame(data):
         data = source.frame.to_native()
     return data, chosen, notes
@@ -123,47 +136,24 @@ def _opened(data: Any, options: TableOptions) -> Source:
 def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataCheck:
     """Return the check of a table, read by its source."""
     choices = options.choose(source.names)
-    names = [choice.source for choice in choices]
-    table, whole = _first_records(source, names)
-    found = _described([_profile(table, name, source, options) for name in names])
+    table, whole = _first_records(source, [choice.source for choice in choices])
+    profiles = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        markers = marker_labels(options.markers_of(name))
+        with readable(name, column.type):
+            profiles.append(profile_of(name, column.combine_chunks(), source.fields, markers))
     mentioned = _mentioned(options)
-    named = {choice.source for choice in choices if {choice.source, choice.name} & mentioned}
-    if not whole:  # later records may differ
-        found = [replace(c, kind="answer") if c.kind == "constant" else c for c in found]
-    sure = asked and whole
-    used = (column if column.name in named else _with_use(column, sure) for column in found)
-    return DataCheck(tuple(used), table.num_rows, whole)
-
-
-def _check_counts(pairs: PairCounts) -> DataCheck:
-    """Return the check of counted attributes, which are used whatever their kind."""
-    counts = zip(pairs.domain, pairs.marginals, strict=True)
-    profiles = [profile_of_counts(attribute, marginal) for attribute, marginal in counts]
-    return DataCheck(tuple(_described(profiles, pairs)), pairs.records, True)
-
-
-def _mentioned(options: Any) -> set[str]:
-    """Return all names that options mention, except to leave columns out or to read them."""
-    others = {"drop", "column_names", "missing_markers", "domain", "person"}
-    waiting = [getattr(options, one.name) for one in fields(options) if one.name not in others]
-    names = set[str]()
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):  # of `want`: "a x b" or "mean a = 1, 2"
-            parts = (part.removeprefix("mean ").partition("=")[0] for part in value.split(" x "))
-            names |= {value, *map(str.strip, parts)}
-        elif isinstance(value, (Mapping, Sequence)):
-            waiting += [*value, *(value.values() if isinstance(value, Mapping) else ())]
-    return names
-
-
-def _with_use(column: ColumnCheck, once: bool) -> ColumnCheck:
-    """Return a column that is not named, left out if it is no answer, or asked `once` already."""
-    if column.kind in ANSWERS and not (once and column.same):
-        return column
-    if column.kind in ANSWERS:
-        return replace(column, kind=SAME, reason=f"same as {column.same}", used=False)
-    return replace(column, used=False)
+    named = {choice.source for choice in choices if mentioned & set(choice)}
+    found = []
+    for column in _described(profiles):
+        if column.kind == "constant" and not whole:  # later records may differ
+            column = replace(column, kind="answer")
+        if column.name not in named and column.kind not in ANSWERS:
+            column = replace(column, used=False)
+        elif column.name not in named and column.same and asked and whole:
+            column = replace(column, kind=SAME, reason=f"same as {column.same}", used=False)
+        found.append(column)
+    return DataCheck(tuple(found), table.num_rows, whole)
 
 
 def _first_records(source: Source, names: Sequence[str]) -> tuple[pa.Table, bool]:
@@ -181,28 +171,100 @@ def _first_records(source: Source, names: Sequence[str]) -> tuple[pa.Table, bool
     return pa.Table.from_batches(batches)[:MAX_RECORDS], rows <= MAX_RECORDS
 
 
-def _profile(table: Any, name: str, source: Source, options: TableOptions) -> Profile:
-    """Return the profile of a column of a table, or of a batch of it."""
-    array = table.column(name)
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    with readable(name, array.type):
-        return profile_of(name, array, source.fields, marker_labels(options.markers_of(name)))
+def _mentioned(options: Any) -> set[str]:
+    """Return all names that options mention, except to leave columns out or to read them."""
+    others = {"drop", "column_names", "missing_markers", "domain", "person"}
+    waiting = [getattr(options, one.name) for one in fields(options) if one.name not in others]
+    names = set[str]()
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):  # of `want`: "a x b" or "mean a = 1, 2"
+            parts = (part.removeprefix("mean ").partition("=")[0] for part in value.split(" x "))
+            names |= {value, *map(str.strip, parts)}
+        elif isinstance(value, (Mapping, Sequence)):
+            waiting += [*value, *(value.values() if isinstance(value, Mapping) else ())]
+    return names
 
 
 def _described(profiles: Sequence[Profile], pairs: PairCounts | None = None) -> list[ColumnCheck]:
     """Return what profiles tell; all columns are used."""
     kinds = [kind_of(column) for column in profiles]
-    both = list(zip(profiles, kinds, strict=True))
-    relations = relations_of([column for column, (kind, _) in both if kind in ANSWERS], pairs)
+    answers = [column for column, kind in zip(profiles, kinds, strict=True) if kind[0] in ANSWERS]
+    relations = _relations(answers, pairs)
     found = []
-    for column, (kind, reason) in both:
+    for column, (kind, reason) in zip(profiles, kinds, strict=True):
         values, is_answer = len(column.counts), kind in ANSWERS
-        rare = column.counts < rare_below(column.records)
         few = is_answer and (kind != "number" or values <= MIN_VALUES or column.form == "bins")
+        rare = int((column.counts < rare_below(column.records)).sum()) if few else 0
         codes = tuple(codes_for_missing(column)) if is_answer else ()
-        known = relations.get(column.name, Relation())
-        missing = column.missing / column.records
-        about = values, missing, codes, int(rare.sum()) if few else 0
-        found.append(ColumnCheck(column.name, kind, reason, True, *about, *known))
+        about = values, column.missing / column.records, codes, rare
+        related = relations.get(column.name, ())
+        found.append(ColumnCheck(column.name, kind, reason, True, *about, *related))
     return found
+
+
+# Relations of columns ----------------------------------------------------------------------------
+
+
+def _relations(
+    profiles: Sequence[Profile], pairs: PairCounts | None
+) -> dict[str, tuple[str | None, tuple[str, ...], str | None]]:
+    """Return `same`, `follows` and `skipped` of columns by name, see `ColumnCheck`.
+
+    Identifiers, which determine everything, should not be among the columns.  `pairs` are the
+    counts of counted columns.  O(columns^2) on 4,096 records, O(records) for each pair that passes.
+    """
+    records = profiles[0].records if profiles else 0
+    if records < MIN_TABLE:
+        return {}
+    sizes = np.array([len(column.counts) for column in profiles])
+    second = [np.sort(np.append(column.counts, column.missing))[-2] for column in profiles]
+    varied, small = np.array(second) >= MIN_RECORDS, sizes <= MAX_VALUES
+    gaps = np.array([MIN_RECORDS <= column.missing <= records - MIN_RECORDS for column in profiles])
+    maybe = skips = ~np.eye(len(sizes), dtype=np.bool_)
+    if pairs is None:
+        maybe, skips = _screened(profiles, sizes)
+    sources = varied & small & (sizes * MIN_PER_VALUE <= records)
+    candidates = sources[:, None] & ((maybe & varied & small) | (skips & gaps))
+    determines, skipped = np.zeros_like(maybe), dict[int, tuple[int, str]]()
+    for i, j in np.argwhere(candidates).tolist():
+        occurs = _joint(profiles[i], profiles[j], pairs) > 0
+        determines[i, j] = varied[j] and (occurs.sum(axis=1) <= 1).all()
+        missing, present = occurs[:, -1], occurs[:, :-1].any(axis=1)
+        told = sizes[i] <= MAX_SKIP_VALUES and not (missing & present).any() and not missing[-1]
+        if told and missing.any() and j not in skipped:
+            values = [profiles[i].labels[code] for code in np.flatnonzero(missing)[:3]]
+            skipped[j] = i, f"{profiles[i].name} is {' or '.join(values)}"
+    found = {}
+    for j, column in enumerate(profiles):
+        equal = np.flatnonzero(determines[:, j] & determines[j]).tolist()
+        # Of equal columns the one with texts stays, else the first.
+        first = min([j, *equal], key=lambda i: (not profiles[i].texts, i))
+        same = None if first == j else profiles[first].name
+        causes = np.flatnonzero(determines[:, j] & ~determines[j] & (first == j)).tolist()
+        follows = (profiles[i].name for i in causes if i not in skipped or skipped[i][0] != j)
+        found[column.name] = same, tuple(follows), skipped[j][1] if j in skipped else None
+    return found
+
+
+def _screened(profiles: Sequence[Profile], sizes: Integers) -> tuple[Booleans, Booleans]:
+    """Return which columns may determine which, and whether which is missing, on some records."""
+    step = -(-profiles[0].records // SCREENED)
+    codes = np.array([column.codes[::step] for column in profiles])
+    maybe, skips = ~np.eye(len(codes), dtype=np.bool_), ~np.eye(len(codes), dtype=np.bool_)
+    for i, column in enumerate(codes):
+        order = np.argsort(column, kind="stable")
+        equal = np.diff(column[order]) == 0
+        for found, values in ((maybe, codes), (skips, codes == sizes[:, None])):
+            found[i] &= ~(np.diff(values[:, order])[:, equal] != 0).any(axis=1)
+    return maybe, skips
+
+
+def _joint(first: Profile, second: Profile, pairs: PairCounts | None) -> NDArray[Any]:
+    """Return the joint counts of two columns, missing values last."""
+    shape = len(first.counts) + 1, len(second.counts) + 1
+    cells, weights = first.codes * shape[1], None
+    if pairs is not None:
+        cells, weights = cells[:, None], pairs.table(first.name, second.name).reshape(-1)
+    cells = (cells + second.codes).reshape(-1)
+    return np.bincount(cells, weights, minlength=math.prod(shape)).reshape(shape)
