@@ -89,7 +89,7 @@ def test_damaged_gzip(file):
 
 def test_files_without_header(file):
     path = file("39, Male, ?\n40, Female, x\n")
-    raises(path, "must name the columns, but has the number 39; give column_names")
+    raises(path, "must name the columns, but has the number 39; name them (column_names)")
     options = {"column_names": ["age", "sex", "job"], "missing_markers": ["?"]}
     assert labels(path, **options) == {
         "age": ["39", "40"],

@@ -107,7 +107,7 @@ class TableOptions:
         metavar="[COLUMN=]TEXT",
     )
     delimiter: str | None = option(None, "The CSV delimiter; detected by default.", metavar="CHAR")
-    column_names: Sequence[str] | None = None
+    column_names: Sequence[str] | None = option(None, "Names, if no header line has them.")
     skip_lines: int = 0
     encoding: str = option("utf-8", "Encoding of text files, such as latin-1.")
     domain: Domain | None = None

@@ -149,8 +149,10 @@ def _header_names(row: Sequence[str], file: Path) -> list[str]:
     number = next((name for name in names if isinstance(field_key(name), float)), None)
     if number is not None:
         raise TableError(
-            f"the first line of {file} must name the columns, but has the number {number}; give "
-            "column_names (and skip_lines=1 if that line is the header nevertheless)"
+            f"the first line of {file} must name the columns, but has the number {number}; name "
+            "them (",
+            Setting("column_names"),
+            "), and skip_lines=1 if that line is the header nevertheless",
         )
     return [name or f"column {index}" for index, name in enumerate(names, 1)]
 
