@@ -36,13 +36,8 @@ from seepage import _checks
 from seepage._numerics import Floats, nearest_distribution
 from seepage._results import Estimated, Result, json_ready
 from seepage.collection.report_source import ReportSource, open_reports
-from seepage.collection.report_sums import (
-    FormSums,
-    MatrixSums,
-    PooledSums,
-    product_variance,
-    tally_reports,
-)
+from seepage.collection.report_sums import FormSums, MatrixSums, PooledSums, pool_reports
+from seepage.collection.report_vectors import sum_cells
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate, Mechanism
@@ -150,36 +145,28 @@ def form_estimates(pooled: PooledSums, name: str) -> dict[int, FormEstimate]:
     return {
         index: estimate
         for index, sums in pooled.forms.items()
-        if (estimate := _form_estimate(pooled.plan, sums, name)) is not None
+        if (estimate := _form_estimate(sums, name)) is not None
     }
 
 
-def _form_estimate(plan: Plan, sums: FormSums, name: str) -> FormEstimate | None:
-    """Return a form's estimate; None if it has no reports, or they do not determine it."""
-    if not sums.records or name not in sums.attributes:
+def _form_estimate(sums: FormSums, name: str) -> FormEstimate | None:
+    """Return a form's estimate; None if its reports do not determine it.
+
+    In a matrix form the variance of an estimated frequency f given the people is (m - f) / n, with
+    m the mean of A[y]^2, which is its own unbiased estimate.
+    """
+    if name not in sums.attributes:
         return None
     if isinstance(sums, MatrixSums):
-        return _matrix_estimate(sums, name)
-    mechanism = sums.mechanisms[name]
-    frequencies = mechanism.frequencies(sums.tallies[name], sums.records)
-    noise = mechanism.variance(sums.records, np.clip(frequencies, 0.0, 1.0))
-    variance = product_variance(plan, sums.mechanisms, [name])
-    return FormEstimate(frequencies, noise, sums.records, variance)
-
-
-def _matrix_estimate(sums: MatrixSums, name: str) -> FormEstimate | None:
-    """Return the estimate of a matrix form; None if it is not determined.
-
-    The variance of an estimated frequency f given the people is (m - f) / n, with m the mean of
-    A[y]^2, which is its own unbiased estimate.
-    """
-    coefficients = sums.coefficients(name)
-    if coefficients is None:
-        return None
-    counts = sums.counts.sum(axis=0)
-    frequencies = counts @ coefficients / sums.records
-    second = counts @ coefficients**2 / sums.records
-    noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0) / sums.records
+        coefficients, counts = sums.coefficients(name), sums.counts.sum(axis=0)
+        if coefficients is None:
+            return None
+        frequencies, second = (counts @ coefficients**power / sums.records for power in (1, 2))
+        noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0) / sums.records
+    else:
+        mechanism = sums.mechanisms[name]
+        frequencies = mechanism.frequencies(sums.tallies[name], sums.records)
+        noise = mechanism.variance(sums.records, np.clip(frequencies, 0.0, 1.0))
     return FormEstimate(frequencies, noise, sums.records, sums.unit_variance(name))
 
 
@@ -285,27 +272,31 @@ def estimate_frequencies(
     Notes
     -----
     One pass over the reports in batches, in constant memory.  Each form gives an unbiased estimate;
-    they are combined by inverse variance at the plan's nominal frequencies.
+    they are combined by inverse variance at the plan's nominal frequencies.  With weights they are
+    weighted means (Hajek) with linearised errors, and conditional errors are NaN.
     """
     _checks.flag(consistent, "consistent")
-    names = plan.collected.names
-    source = open_reports(plan, reports)
-    if weights is not None:
-        return _weighted_frequencies(plan, source, consistent, weights)
-    pooled = tally_reports(plan, source)
-    estimates = {
-        name: combine(forms.values(), pooled.records, consistent=consistent)
-        for name in names
-        if (forms := form_estimates(pooled, name))
-    }
+    names, source, estimates = plan.collected.names, open_reports(plan, reports), {}
+    if weights is None:
+        pooled = pool_reports(plan, source, tallies=True)
+        for name in names:
+            if forms := form_estimates(pooled, name):
+                estimates[name] = combine(forms.values(), pooled.records, consistent=consistent)
+    else:
+        cells = sum_cells(plan, source, [[name] for name in names], weights, full=False)
+        for name, sums in zip(names, cells, strict=True):
+            if asked := sum(sums.people.values()):
+                mean = nearest_distribution(sums.mean) if consistent else sums.mean
+                errors = np.sqrt(sums.covariance)
+                unknown = np.full_like(errors, np.nan)
+                estimates[name] = FrequencyEstimate(mean, errors, asked, consistent, unknown)
     unestimated = tuple(name for name in names if name not in estimates)
-    return Frequencies(plan.collected, estimates, pooled.records, unestimated, _means(plan, source))
+    means = _means(plan, source, weights)
+    return Frequencies(plan.collected, estimates, source.records, unestimated, means)
 
 
-def _means(plan: Plan, source: ReportSource, weights: Any = None) -> dict[str, Estimated]:
+def _means(plan: Plan, source: ReportSource, weights: Any) -> dict[str, Estimated]:
     """Return the wanted means; nothing is read again if there are none."""
-    from seepage.collection.report_vectors import sum_cells
-
     scores = {plan.domain.names[j]: v for j, v in wanted_of(plan).scores.items()}
     sums = sum_cells(plan, source, [[name] for name in scores], weights) if scores else []
     return {
@@ -313,24 +304,3 @@ def _means(plan: Plan, source: ReportSource, weights: Any = None) -> dict[str, E
         for (name, v), one in zip(scores.items(), sums, strict=True)
         if any(one.people.values())
     }
-
-
-def _weighted_frequencies(
-    plan: Plan, source: ReportSource, consistent: bool, weights: Any
-) -> Frequencies:
-    """Return weighted means (Hajek) with linearised errors; conditional errors are NaN."""
-    from seepage.collection.report_vectors import sum_cells
-
-    names = plan.collected.names
-    estimates = {}
-    for name, sums in zip(
-        names, sum_cells(plan, source, [[name] for name in names], weights, False), strict=True
-    ):
-        if any(sums.people.values()):
-            mean = nearest_distribution(sums.mean) if consistent else sums.mean
-            errors, asked = np.sqrt(sums.covariance), sum(sums.people.values())
-            unknown = np.full_like(errors, np.nan)
-            estimates[name] = FrequencyEstimate(mean, errors, asked, consistent, unknown)
-    unestimated = tuple(name for name in names if name not in estimates)
-    means = _means(plan, source, weights)
-    return Frequencies(plan.collected, estimates, source.records, unestimated, means)

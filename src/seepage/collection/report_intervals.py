@@ -24,12 +24,12 @@ the population that they were drawn from.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.collection.report_sums import MatrixSums, PooledSums, product_variance
+from seepage.collection.report_sums import PooledSums
 from seepage.leakage.likely_sets import LikelySets
 
 NEGLIGIBLE = 2.0**-10
@@ -37,14 +37,6 @@ NEGLIGIBLE = 2.0**-10
 
 MIN_GROUPS = 8
 """Minimum number of groups for a variance between them; with fewer, limits are 0 and epsilon."""
-
-
-class LeakageInterval(NamedTuple):
-    """An estimated leakage with its confidence limits."""
-
-    estimate: float
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,22 +63,16 @@ class PairTerms:
 
         The sum of `joint` over the sum of `sizes` is the estimated table [`report_vectors`].
         """
-        both, variances = (target, source), []
-        for sums in pooled.forms.values():
-            if sums.records and set(both) <= set(sums.attributes):
-                if isinstance(sums, MatrixSums):
-                    variance = sums.unit_variance(*both)
-                else:
-                    variance = product_variance(pooled.plan, sums.mechanisms, both)
-                if np.isfinite(variance):
-                    variances.append((sums, variance))
-        if not variances:
-            return None
-        minimum, weighted = min(variance for _, variance in variances), []
+        asking = [sums for sums in pooled.forms.values() if {target, source} <= {*sums.attributes}]
+        variances = [(sums, sums.unit_variance(target, source)) for sums in asking]
+        minimum, weighted = min((v for _, v in variances), default=np.inf), []
         for sums, variance in variances:
-            weight = minimum / variance if variance else 1.0
-            terms = sums.one_hot_sums(target, source), sums.one_hot_sums(target), sums.sizes
-            weighted.append([weight * term for term in terms])
+            if np.isfinite(variance):
+                weight = minimum / variance if variance else 1.0
+                terms = sums.one_hot_sums(target, source), sums.one_hot_sums(target), sums.sizes
+                weighted.append([weight * term for term in terms])
+        if not weighted:
+            return None
         return cls(*(np.concatenate(terms) for terms in zip(*weighted, strict=True)))
 
     def select(self, groups: slice) -> "PairTerms":
@@ -102,17 +88,17 @@ class PairTerms:
         return np.asarray(np.clip(ratio, 0.0, 1.0))
 
 
-class RatioLimits(NamedTuple):
-    """Estimates and limits of l(x, x', S) for one x and every x' and S, shape (targets, sets)."""
+class Limits(NamedTuple):
+    """A leakage and its limits, or those of l(x, x', S) by x' and S, shape (targets, sets)."""
 
-    estimate: Floats
-    lower: Floats
-    upper: Floats
+    estimate: Any
+    lower: Any
+    upper: Any
 
 
 def leakage_interval(
     sums: PooledSums, target: str, source: str, sets: LikelySets, confidence: float
-) -> LeakageInterval:
+) -> Limits:
     """Return the leakage of a source's report about a target, estimated from reports.
 
     Parameters
@@ -135,9 +121,9 @@ def leakage_interval(
     groups, targets, sources = terms.joint.shape
     contains_all = sets.kind == "subsets" and sets.size >= sources  # then nothing leaks
     if targets < 2 or sources < 2 or sets.contrast == 0 or contains_all:
-        return LeakageInterval(0.0, 0.0, 0.0)
+        return Limits(0.0, 0.0, 0.0)
     if groups < MIN_GROUPS:
-        return LeakageInterval(0.0, 0.0, sets.contrast)
+        return Limits(0.0, 0.0, sets.contrast)
     alpha = 1.0 - confidence
     upper = max(
         float(_limits(terms, x, _orders(terms, x, sets), sets, alpha / 2).upper.max())
@@ -148,12 +134,12 @@ def leakage_interval(
     lower = max(0.0, *(limits.lower.item() for limits in fitted))
     upper = max(lower, min(upper, sets.contrast))
     mean = float(np.mean([limits.estimate.item() for limits in fitted]))
-    return LeakageInterval(min(max(mean, lower), upper), lower, upper)
+    return Limits(min(max(mean, lower), upper), lower, upper)
 
 
 def _cross_fit(
     selecting: PairTerms, evaluating: PairTerms, sets: LikelySets, level: float
-) -> RatioLimits:
+) -> Limits:
     """Return the limits of l(x, x', S), evaluated on one half, selected on the other half.
 
     Selected is the (x, x', S) with the largest lower limit.
@@ -166,7 +152,7 @@ def _cross_fit(
             largest, argmax = float(lower[other, last]), (x, other, last)
     x, other, last = argmax
     limits = _limits(evaluating, x, _orders(selecting, x, sets), sets, level)
-    return RatioLimits(*(part[other, last] for part in limits))
+    return Limits(*(part[other, last] for part in limits))
 
 
 def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
@@ -186,9 +172,7 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
     return np.argsort(~likely, axis=1, kind="stable")
 
 
-def _limits(
-    terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float
-) -> RatioLimits:
+def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float) -> Limits:
     """Return estimates and limits of l(x, x', S) for every x' and S, at a one-sided level."""
     only_x = PairTerms(terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes)
     w, other = (_weights(part, orders, sets, level) for part in (only_x, terms))
@@ -196,7 +180,7 @@ def _limits(
         w.unclipped & other.unclipped, _correlation(w.residuals, other.residuals), -1.0
     )
     estimate = w.logarithm - other.logarithm
-    limits = RatioLimits(
+    limits = Limits(
         estimate,
         estimate - _combined(w.down, other.up, correlation),
         estimate + _combined(w.up, other.down, correlation),

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Floats
-from seepage.collection.report_source import ReportSource, open_reports
+from seepage.collection.report_source import open_reports
 from seepage.designs.report_channels import REPORT, MatrixChannel
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
@@ -90,14 +90,15 @@ class ProductSums:
 
     Parameters
     ----------
-    mechanisms
-        The mechanism of each attribute.
+    plan, index
+        The plan, and the index of the form.
     expected
         The number of reports that will be added; None for the tallies of single attributes alone.
     """
 
-    def __init__(self, mechanisms: Mapping[str, Mechanism], expected: int | None = None) -> None:
-        self.mechanisms, self.records = mechanisms, 0
+    def __init__(self, plan: Plan, index: int, expected: int | None = None) -> None:
+        self.mechanisms = mechanisms = informative_mechanisms(plan, index)
+        self._plan, self.records = plan, 0
         self.attributes = self.columns = tuple(mechanisms)
         self.tallies = {name: np.zeros(mechanism.k) for name, mechanism in mechanisms.items()}
         self._adder: _BitSums | _VectorSums | None = None
@@ -109,6 +110,10 @@ class ProductSums:
             adder = _BitSums if two_level else _VectorSums
             self._adder = adder(width, _group_count(width, expected))
             self._rows = max(1, CHUNK_ENTRIES // (width * self._adder.cycle)) * self._adder.cycle
+
+    def unit_variance(self, *names: str) -> float:
+        """Return v(f), see `product_variance`."""
+        return product_variance(self._plan, self.mechanisms, names)
 
     def add(self, reports: Sequence[Reports]) -> None:
         """Add the reports of some people, one column for each attribute."""
@@ -283,42 +288,31 @@ class PooledSums(NamedTuple):
     records: int
 
 
-def tally_reports(plan: Plan, reports: Any) -> PooledSums:
-    """Return the tallies of all reports, for single attributes, in one pass and little memory."""
-    source = open_reports(plan, reports)
-    forms = dict[int, FormSums]()
-    for index, form in enumerate(plan.forms):
-        if isinstance(form.channel, MatrixChannel):
-            forms[index] = MatrixSums(plan, form.channel)
-        else:
-            forms[index] = ProductSums(informative_mechanisms(plan, index))
-    return _filled(plan, source, forms)
+def pool_reports(plan: Plan, reports: Any, *, tallies: bool = False) -> PooledSums:
+    """Return the sums over the reports of all forms, in one pass.
 
-
-def pool_reports(plan: Plan, reports: Any) -> PooledSums:
-    """Return the sums over the reports of all forms, for pairs of attributes, in one pass.
+    Parameters
+    ----------
+    plan, reports
+        The plan, and its reports.
+    tallies
+        Whether sums of single attributes alone are needed, in little memory; else of all pairs.
 
     Notes
     -----
-    With K values in all, K^2 multiplications per report (K^2 / 128 operations on words for
-    two-level mechanisms) and 8 K^2 bytes for each of 16 to 128 groups, whatever the number of
+    With K values in all, pairs take K^2 multiplications per report (K^2 / 128 operations on words
+    for two-level mechanisms) and 8 K^2 bytes for each of 16 to 128 groups, whatever the number of
     reports.
     """
-    source = open_reports(plan, reports)
-    forms = dict[int, FormSums]()
+    source, forms = open_reports(plan, reports), dict[int, FormSums]()
     for index in np.flatnonzero(source.people).tolist():
         channel, people = plan.forms[index].channel, int(source.people[index])
         if isinstance(channel, MatrixChannel):
-            forms[index] = MatrixSums(plan, channel, min(MAX_GROUPS, people))
-        elif mechanisms := informative_mechanisms(plan, index):
-            forms[index] = ProductSums(mechanisms, people)
-    if not forms:
+            forms[index] = MatrixSums(plan, channel, 1 if tallies else min(MAX_GROUPS, people))
+        elif informative_mechanisms(plan, index):
+            forms[index] = ProductSums(plan, index, None if tallies else people)
+    if not (forms or tallies):
         raise InputError("reports at epsilon 0 carry no information")
-    return _filled(plan, source, forms)
-
-
-def _filled(plan: Plan, source: ReportSource, forms: Mapping[int, FormSums]) -> PooledSums:
-    """Return the sums with all reports added."""
     for index, batch, _ in source.by_form({index: forms[index].columns for index in forms}):
         forms[index].add(batch)
     return PooledSums(plan, forms, source.records)
