@@ -51,8 +51,8 @@ def round_down(value: Number, operations: int) -> Number:
 
 
 def summed_up(terms: Iterable[float]) -> float:
-    """Return the sum of the terms, rounded up; a single term is returned as it is."""
-    numbers = [float(term) for term in terms]
+    """Return the sum of the terms, rounded up; a single term that is not 0 is returned as it is."""
+    numbers = [float(term) for term in terms if term]
     return round_up(math.fsum(numbers), 1) if len(numbers) > 1 else math.fsum(numbers)
 
 

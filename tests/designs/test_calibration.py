@@ -114,7 +114,9 @@ def test_attributes_to_drop_if_the_minimum_budget_exceeds_the_limit(few):
     with pytest.raises(sp.InputError, match="no attribute can have its smallest useful budget"):
         find_budgets(few.pairs(), 0.5, guarantee="independent", least=0.9)
     with pytest.raises(sp.InputError, match="no attribute can have its smallest useful budget"):
-        find_budgets(few.pairs(), 2.0, guarantee="independent", least=2.0)
+        find_budgets(few.pairs(), 2.0, guarantee="independent", least=2.1)
+    alone = find_budgets(few.pairs(), 2.0, guarantee="independent", least=2.0)
+    assert len(alone.dropped) == len(few.domain) - 1
 
 
 def test_an_assumption_is_audited_and_refuted(coins):

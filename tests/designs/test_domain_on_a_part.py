@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 
 import seepage as sp
+from real_data import real_data
+from seepage.totals.total import DECLARED
 
 
 def _pooled_population(n, rare, rng):
@@ -140,3 +142,59 @@ def test_intervals_hold_for_the_people_that_they_name(kind, n, rare, options, sa
             continue
         truth = leakage(matrix.domain["U"], 1.0)
         assert truth <= matrix.interval(0.95)["T", "U"].upper + 1e-12
+
+
+@pytest.mark.parametrize(
+    "promised",
+    [
+        lambda data: sp.design(data, 2.0, seconds=0.5, mechanism="grr"),
+        lambda data: sp.calibrate(data, 2.0, guarantee="exact", scope="population"),
+        lambda data: sp.total_leakage(data, 0.3, guarantee="exact", scope="population"),
+    ],
+    ids=["design", "calibrate", "total_leakage"],
+)
+def test_a_domain_that_came_with_the_records_is_named_as_the_condition(promised):
+    """`Records.from_data` reads the domain off the records, and nobody can tell afterwards."""
+    coins = np.random.default_rng(0).integers(0, 2, (4_000, 3)).astype(str)
+    table = pd.DataFrame(coins, columns=["a", "b", "c"])
+    assert any(DECLARED in note for note in promised(sp.Records.from_data(table)).notes)
+    assert not any(DECLARED in note for note in promised(table).notes)
+
+
+# Published tables as populations ------------------------------------------------------------------
+
+
+def _draws(table, n, samples):
+    return (table.sample(n, replace=True, random_state=seed) for seed in range(samples))
+
+
+@real_data
+@pytest.mark.filterwarnings("ignore::seepage.errors.DataWarning")
+@samples
+def test_samples_of_hospital_records_keep_their_promises(samples):
+    """Diagnoses have 700 to 800 codes each, most of them rare, and a sample shows few."""
+    columns = ["readmitted", "age", "diag_1", "diag_2", "diag_3"]
+    file = sp.dataset("diabetes130").files[0].locate()
+    table = pd.read_csv(file, usecols=columns, dtype=str, keep_default_na=False)
+    for sample in _draws(table, 10_000, samples):
+        for answers in ("merged", "as-is"):
+            plan = sp.design(sample, 1.0, seconds=0.5, answers=answers, max_values=1_000)
+            assert plan.check(table).within
+        for asked in (["readmitted", "diag_1"], ["age", "diag_3"]):
+            settings = {"mechanism": "grr", "guarantee": "exact", "max_values": 1_000}
+            total = sp.total_leakage(sample[asked], 1.0, scope="population", **settings)
+            settings["domain"] = total.domain
+            truth = sp.total_leakage(table[asked], 1.0, scope="table", **settings)
+            assert (truth.values <= total.values).all()
+
+
+@real_data
+@pytest.mark.filterwarnings("ignore::seepage.errors.DataWarning")
+@pytest.mark.parametrize(
+    "samples", [pytest.param(2, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)]
+)
+def test_resamples_of_adult_keep_the_limits_with_answers_chosen(samples):
+    table = sp.dataset("adult").read().to_pandas().drop(columns=["fnlwgt", "education-num"])
+    drawn = _draws(table, len(table), samples)
+    kept = [sp.design(one, 2.0, seconds=1, bins=None).check(table).within for one in drawn]
+    assert np.mean(kept) >= 0.95

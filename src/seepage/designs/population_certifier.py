@@ -26,6 +26,7 @@ from seepage.designs.form_search import Certifier, Timer
 from seepage.designs.form_totals import FormCounter, FormTable, ScreenedForms
 from seepage.errors import InputError
 from seepage.totals.population_totals import form_level, form_total_limits
+from seepage.totals.total import DECLARED
 
 if TYPE_CHECKING:
     from seepage.designs.shaped_mechanism import ShapedMechanism
@@ -369,10 +370,12 @@ class PopulationCertifier(Certifier):
             return
         population = self.records.population
         sampled = "" if population is None else f" (a random sample of {population:,})"
+        declared = f"; {DECLARED}" if self.records.fixed is None else ""
         yield (
             f"every limit holds for the people whom the {self.records.records:,} records{sampled} "
             f"were drawn from, with confidence {self.confidence:g}, if the records are a random "
             "sample of them with one record per person, and taking part does not depend on answers"
+            f"{declared}"
         )
 
     def _too_few(self) -> Iterator[str]:
