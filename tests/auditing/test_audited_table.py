@@ -176,7 +176,7 @@ def test_command(folder):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("race.json: refuted\nrace: claim 1: refuted, epsilon 3.5836")
     assert "race -> income" in done.stdout
-    assert "largest totals as claimed: worst 1.0001, independent 1.0001" in done.stdout
+    assert "largest totals as claimed: worst 1.00, independent 1.00" in done.stdout
     assert (folder / "page.html").stat().st_size > 10_000
     failed = run("audit", "race.json", "--claim", "1", "--fail-if", "refuted", cwd=folder)
     assert failed.returncode == 1

@@ -44,6 +44,16 @@ def test_forced_response_of_a_survey():
     assert sp.audit(NIGERIA, claim=1.6).verdict == "refuted"
 
 
+@pytest.mark.parametrize("claim", [2.0, 2.00001, math.log(math.exp(2) + 1e-4)])
+def test_what_holds_is_not_shown_above_the_claim(claim):
+    """The exact epsilon is 2 but for rounding, and 4 decimals would round it up to 2.0001."""
+    found = sp.audit({"values": ("no", "yes"), "keep": E2 / (1 + E2)}, claim=claim)
+    told = found.sentences()[0]
+    assert told.startswith(f"value: claim {claim:g}: holds, epsilon ")
+    assert float(told.rsplit(maxsplit=1)[1]) <= float(f"{claim:g}")
+    assert sp.audit({"k": 2, "keep": E2 / (1 + E2)}, claim=1.0)["value"].told == "2.0000"
+
+
 @pytest.mark.parametrize("name", sorted(sp.registered()))
 def test_mechanisms_have_the_epsilon_of_their_matrix(name):
     """Named, as a mechanism, and as its matrix where it has one."""
@@ -181,10 +191,7 @@ def test_results(tmp_path):
     frame = found.to_pandas()
     assert frame["attribute"].tolist() == ["value"]
     assert frame["verdict"].tolist() == ["refuted"]
-    found.save(tmp_path / "audit.json")
-    import json
-
-    saved = json.loads((tmp_path / "audit.json").read_text())
+    saved = found.to_dict()
     assert saved["claims"][0]["epsilon"] == found.epsilon
     assert saved["verdict"] == "refuted"
     with pytest.raises(sp.InputError, match="data must be given for a page"):

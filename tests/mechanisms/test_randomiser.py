@@ -52,9 +52,10 @@ def test_registered_mechanisms(name):
     ratios = matrix.max(axis=0) / matrix.min(axis=0)
     contrast = made.likely_sets.contrast
     assert math.log(ratios.max()) == pytest.approx(contrast, abs=1e-12)
-    first, second = named.pair
-    assert math.log(first[1] / second[1]) == pytest.approx(contrast, abs=1e-12)
-    assert first.sum() == pytest.approx(1, abs=1e-15)
+    if named.pair is not None:
+        first, second = named.pair
+        assert math.log(first[1] / second[1]) == pytest.approx(contrast, abs=1e-12)
+        assert first.sum() == pytest.approx(1, abs=1e-15)
 
 
 def test_pairs_are_sums_of_reports():
@@ -91,7 +92,9 @@ def test_matrices_mechanisms_and_files(tmp_path):
     table = tmp_path / "survey.csv"
     table.write_text("0.9,0.1\n0.2,0.8\n")
     np.testing.assert_array_equal(sp.Randomiser.read(table)["value"].matrix, cells)
-    assert sp.Randomiser.read(OUE(3, 1.0))["value"].bits == (0.5, pytest.approx(1 / (1 + math.e)))
+    bits = sp.Randomiser.read(OUE(2, 1.0))["value"]
+    assert bits.reports[0b01] == "01"
+    assert bits.matrix[0, 0b01] == pytest.approx(0.5 / (1 + math.e))
 
 
 def test_rounds_and_links():
@@ -115,7 +118,10 @@ def test_rounds_and_links():
         ({"p": 0.5}, "'value' must have one of the keys matrix, mechanism, keep, p0, f, q, got p"),
         ({"keep": 0.5}, "'value' must have values or k, got neither"),
         ({"keep": 1.5, "k": 2}, "cannot be read: Expected `float` <= 1.0 - at `$.keep`"),
-        ({"p": 0.5, "p0": 0.2, "p1": 0.2}, "p + p0 + p1 of 'value' must be 1, got 0.9"),
+        (
+            {"p": 0.5, "p0": 0.2, "p1": 0.2},
+            "'value' cannot be read: p + p0 + p1 must be 1, got 0.9",
+        ),
         ([[0.5, 0.4], [0.5, 0.5]], "but row 0 sums to 0.9"),
         (
             {"matrix": [[1, 0], [0, 1]], "values": ["a"]},
@@ -138,7 +144,7 @@ def test_one_line_for_bad_specifications(source, line):
 def test_damaged_files(tmp_path):
     ragged = tmp_path / "ragged.csv"
     ragged.write_text("0.5,0.5\n1\n")
-    with pytest.raises(sp.InputError, match="got 2 rows and 1 numbers in row 2"):
+    with pytest.raises(sp.InputError, match="columns changed from 2 to 1 at row 2"):
         sp.Randomiser.read(ragged)
     broken = tmp_path / "broken.json"
     broken.write_text("{")

@@ -1,6 +1,5 @@
 """`audit`: what somebody else's randomiser really spends."""
 
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,13 +10,13 @@ from seepage import _checks
 from seepage._numerics import summed_up
 from seepage._options import option, takes
 from seepage.auditing.audit_result import RECORD, Audit, AuditedClaim
-from seepage.auditing.exact_privacy import ExactPrivacy, factor
-from seepage.auditing.sampled_events import largest_possible, tested_event
+from seepage.auditing.exact_privacy import ExactPrivacy
+from seepage.auditing.sampled_events import sampled_claim
 from seepage.auditing.samples import Samples, samples_of
 from seepage.data.domain import Attribute, Domain, for_each, short_list
 from seepage.data.table.options import DataOptions
 from seepage.errors import InputError
-from seepage.mechanisms.randomiser import Randomiser
+from seepage.mechanisms.randomiser import SINGLE, RandomisedAttribute, Randomiser
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +82,7 @@ class AuditOptions(DataOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         _checks.delta(self.delta)
-        _checks.inner_probability(self.confidence, "confidence")
-        if self.confidence < 0.5:
+        if _checks.inner_probability(self.confidence, "confidence") < 0.5:
             raise _checks.violation("confidence", "at least 0.5", self.confidence)
         _checks.integer(self.samples, "samples", 1, _checks.MAX_DRAWS)
         if self.attribute is not None:
@@ -125,145 +123,73 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
     >>> print(found.witness)
     a report 0 is 140 times likelier from value 0 than from value 1; the claim allows 7.4
     """
-    named, linked = _opened(randomiser, options)
-    names = Domain(Attribute(name, ("",)) for name in named)
+    whole, opened = _opened(randomiser, options)
+    names = Domain(Attribute(name, ("",)) for name in whole)
     claims = [_checks.epsilon(one, "claim") for one in for_each(names, options.claim, "claim")]
-    beta = (1 - options.confidence) / len(named)
-    rows, exact = [], dict[str, ExactPrivacy | None]()
-    for claim, (name, one) in zip(claims, named.items(), strict=True):
-        if isinstance(one, Samples):
-            rows.append(_sampled_claim(name, one, claim, beta, options))
-            exact[name] = None
-        else:
-            rows.append(_exact_claim(one, claim, options.delta))
-            exact[name] = one
+    beta = (1 - options.confidence) / len(whole)
+    rows = [
+        sampled_claim(name, one, claim, options.delta, beta, options.seed)
+        if isinstance(one, Samples)
+        else one.claim(claim, options.delta)
+        for claim, (name, one) in zip(claims, opened.items(), strict=True)
+    ]
     if len(rows) > 1 or options.record_claim is not None:
-        rows.append(_record_claim(rows, linked, options))
-    found = Audit(tuple(rows), options.confidence, name=_name(randomiser))
-    return found if options.data is None else _with_data(found, exact, options)
+        rows.append(_record_claim(rows, whole.groups, options))
+    name = Path(randomiser).name if isinstance(randomiser, (str, os.PathLike)) else ""
+    found = Audit(tuple(rows), options.confidence, name=name)
+    if options.data is None:
+        return found
+    from seepage.auditing.audited_table import with_data
 
-
-def _name(source: Any) -> str:
-    return Path(source).name if isinstance(source, (str, os.PathLike)) else ""
+    exact = {name: one for name, one in opened.items() if isinstance(one, ExactPrivacy)}
+    return with_data(found, exact, options)
 
 
 def _opened(
     randomiser: Any, options: AuditOptions
-) -> tuple[dict[str, Samples | ExactPrivacy], Any]:
-    """Return the samples or the exact privacy of every attribute, and which reports are linked."""
+) -> tuple[Randomiser, dict[str, Samples | ExactPrivacy]]:
+    """Return what is randomised how often, and the samples or exact privacy of every attribute."""
     how = options.values, options.reports, options.samples, options.rounds or 1
-    several = randomiser if isinstance(randomiser, Mapping) else {}
-    drawn = {str(name): samples_of(one, *how) for name, one in several.items()}
-    if not any(drawn.values()):
-        drawn = {options.attribute or "value": samples_of(randomiser, *how)}
+    named = {options.attribute or SINGLE: randomiser}
+    if isinstance(randomiser, Mapping):
+        named = {str(name): one for name, one in randomiser.items()}
+    drawn = {name: samples_of(one, *how) for name, one in named.items()}
     sampled = {name: one for name, one in drawn.items() if one is not None}
     if sampled:
         if len(sampled) < len(drawn):
             raise InputError("either all attributes are sampled or none", parameter="randomiser")
         if options.memoised is not None:
             raise InputError("memoised has no effect on samples", parameter="memoised")
-        return {**sampled}, True if options.linked is None else options.linked
+        attributes = [RandomisedAttribute(name, one.values) for name, one in sampled.items()]
+        linked = True if options.linked is None else options.linked
+        return Randomiser(attributes, linked=linked), {**sampled}
     read = Randomiser.read(randomiser)
-    given = {name: getattr(options, name) for name in ("rounds", "memoised", "linked")}
-    spec = {name: getattr(read, name) if one is None else one for name, one in given.items()}
+    attributes = list(read.values())
     if options.attribute is not None:
         if len(read) > 1:
             raise InputError("attribute must be left out: it is named", parameter="attribute")
-        read = Randomiser([replace(one, name=options.attribute) for one in read.values()])
-    whole = Randomiser(list(read.values()), **spec)
-    rounds = 1 if whole.linked is False else whole.rounds
-    exact = {name: ExactPrivacy(one, rounds, whole.memoised) for name, one in whole.items()}
-    return {**exact}, whole.linked
+        attributes = [replace(one, name=options.attribute) for one in attributes]
+    rounds, memoised, linked = (
+        getattr(read if getattr(options, name) is None else options, name)
+        for name in ("rounds", "memoised", "linked")
+    )
+    whole = Randomiser(attributes, rounds, memoised, linked)
+    reports = 1 if whole.linked is False else whole.rounds
+    return whole, {name: ExactPrivacy(one, reports, memoised) for name, one in whole.items()}
 
 
-def _exact_claim(exact: ExactPrivacy, claim: float, delta: float) -> AuditedClaim:
-    """Return the claim about published parameters."""
-    realised, known = exact.delta(claim)
-    epsilon = exact.epsilon(delta)
-    lower = epsilon if known or not delta else 0.0
-    name = exact.attribute.name
-    return AuditedClaim(name, claim, delta, (lower, epsilon), realised, exact.witness())
-
-
-def _sampled_claim(
-    name: str, samples: Samples, claim: float, beta: float, options: AuditOptions
+def _record_claim(
+    rows: Sequence[AuditedClaim], groups: Iterable[Sequence[str]], options: AuditOptions
 ) -> AuditedClaim:
-    """Return the claim about a randomiser that was sampled."""
-    test = tested_event(samples, beta, options.delta, options.seed)
-    lower, upper = test.epsilon(options.delta), largest_possible(samples, beta)
-    values = [samples.values[code] for code in (test.likelier, test.other)]
-    shares = [f"{hit:,} of {total:,}" for hit, total in zip(test.hits, test.totals, strict=True)]
-    times = f"at least {factor(lower)} times likelier" if lower else "not likelier"
-    witness = (
-        f"{test.event} is {times} from value {values[0]} ({shares[0]} samples) than from value "
-        f"{values[1]} ({shares[1]})"
-    )
-    if test.skipped:
-        witness += f"; nothing is said of {short_list(test.skipped, 4)}, with too few samples"
-    needed = _further_samples(min(test.totals), claim, test.estimate, lower, upper)
-    size, realised = len(samples.codes), test.delta(claim)
-    return AuditedClaim(name, claim, options.delta, (lower, upper), realised, witness, needed, size)
-
-
-def _further_samples(
-    tested: int, claim: float, estimate: float, lower: float, upper: float
-) -> int | None:
-    """Return how many more samples per value would decide if the estimate is the truth.
-
-    The distance of a limit from the estimate decreases with the square root of the samples.
-    """
-    distance = estimate - claim
-    width = estimate - lower if distance > 0 else upper - estimate
-    if not distance or not 0 < width < math.inf:
-        return None
-    factor_needed = (width / distance) ** 2
-    return math.ceil(2 * tested * max(0.0, factor_needed - 1)) if factor_needed < 1e6 else None
-
-
-def _record_claim(rows: Sequence[AuditedClaim], linked: Any, options: AuditOptions) -> AuditedClaim:
     """Return the claim about all reports of a person: epsilons of linked reports add up."""
-    groups: Any = linked
-    if isinstance(linked, bool):
-        groups = [[one.name for one in rows]] if linked else [[one.name] for one in rows]
     ends = {one.name: one.interval for one in rows}
-    sums = [[summed_up(ends[name][end] for name in group) for group in groups] for end in (0, 1)]
-    strongest = sums[1].index(max(sums[1]))
-    told = " and ".join(f"{name} ({ends[name][1]:.4g})" for name in groups[strongest][:4])
-    more = f" and {len(groups[strongest]) - 4} more" if len(groups[strongest]) > 4 else ""
-    lower, upper = max(sums[0]), max(sums[1])
-    words = f"epsilons of linked reports add up: {told}{more}"
-    samples = sum(one.samples for one in rows)
+    sums = [[summed_up(ends[name][end] for name in group) for end in (0, 1)] for group in groups]
+    lower, upper = (max(sums_of) for sums_of in zip(*sums, strict=True))
+    strongest = max(groups, key=lambda group: summed_up(ends[name][1] for name in group))
+    told = short_list([f"{name} ({ends[name][1]:.4g})" for name in strongest], 4)
+    words = f"epsilons of linked reports add up: {told}"
     slack = min(1.0, options.delta * len(rows))
+    samples = sum(one.samples for one in rows)
     return AuditedClaim(
-        RECORD, options.record_claim, slack, (lower, upper), 0.0, words, None, samples
+        RECORD, options.record_claim, slack, (lower, upper), 0.0, words, samples=samples
     )
-
-
-def _with_data(
-    found: Audit, exact: Mapping[str, ExactPrivacy | None], options: AuditOptions
-) -> Audit:
-    """Return the audit with the analyses of a table."""
-    from seepage.auditing.audited_table import audited_analyses
-
-    claims = [one for one in found.claims if one.name != RECORD]
-    audited = {}
-    notes = list(found.notes)
-    for one in claims:
-        epsilon = one.interval[1]
-        if math.isinf(epsilon) and exact[one.name] is None:
-            epsilon = one.interval[0]
-            notes.append(
-                f"leakages of {one.name} are those of its proven epsilon {epsilon:.4g}; the "
-                "realised one may be larger"
-            )
-        audited[one.name] = epsilon, exact[one.name]
-    reported = _checks.texts(options.reported, "reported")
-    analysis, claimed = audited_analyses(
-        options.data,
-        audited,
-        {one.name: one.claim or 0.0 for one in claims},
-        reported,
-        {"guarantee": options.guarantee, "name": _name(options.data), "command": options.command},
-        options.reading,
-    )
-    return replace(found, analysis=analysis, claimed=claimed, notes=tuple(notes))

@@ -10,9 +10,8 @@ import numpy as np
 
 from seepage import __version__, _checks
 from seepage._files import write_text
-from seepage._numerics import ceiling_text, floor_text
-from seepage._results import Result, json_ready, json_text
-from seepage.auditing.exact_privacy import factor
+from seepage._numerics import LARGE_EPSILON, ceiling_text, floor_text
+from seepage._results import Result, json_ready
 from seepage.errors import InputError, Setting, Text
 
 if TYPE_CHECKING:
@@ -27,6 +26,20 @@ TOLERANCE = 1e-9
 
 RECORD = "(record)"
 """The name of the row about all attributes of a person."""
+
+
+def factor(epsilon: float) -> str:
+    """Return e^epsilon as text.
+
+    Examples
+    --------
+    >>> factor(2.0), factor(4.944), factor(1000.0)
+    ('7.4', '140', '1e434')
+    """
+    if epsilon > LARGE_EPSILON:
+        return f"1e{epsilon / math.log(10):.0f}"
+    value = math.exp(epsilon)
+    return f"{value:.0f}" if 99.5 <= value < 1e6 else f"{value:.2g}"
 
 
 @dataclass(frozen=True)
@@ -76,12 +89,20 @@ class AuditedClaim:
 
     @property
     def told(self) -> str:
-        """The realised epsilon in words."""
+        """The realised epsilon in words, rounded up: to the claim, where it holds."""
         lower, upper = self.interval
+        most = ceiling_text(upper * (1 - TOLERANCE))
+        if self.claim is not None and self.verdict == "holds" and float(most) > self.claim:
+            most = f"{self.claim:g}"
         if lower == upper:
-            return ceiling_text(upper)
-        above = "" if math.isinf(upper) else f", at most {ceiling_text(upper)}"
-        return f"at least {floor_text(lower)}{above}"
+            return most
+        return f"at least {floor_text(lower)}" + (f", at most {most}" if upper < math.inf else "")
+
+    @property
+    def delta_told(self) -> str:
+        """The delta realised at the claim in words; empty where there is none."""
+        told = self.claim is not None and self.delta > TOLERANCE
+        return f", delta {self.delta:.2g} at the claim" if told else ""
 
     @property
     def sentence(self) -> str:
@@ -102,6 +123,23 @@ class AuditedClaim:
             told = "samples alone can refute a claim; to support it, list all possible reports ("
             return Text(told, Setting("reports"), ")")
         return Text("the estimate is at the claim, which no number of samples decides")
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The claim as one row of a table."""
+        return {
+            "attribute": self.name,
+            "claim": self.claim,
+            "claimed_delta": self.claimed_delta,
+            "epsilon": self.epsilon,
+            "lower": self.interval[0],
+            "upper": self.interval[1],
+            "delta": self.delta,
+            "verdict": self.verdict,
+            "witness": self.sentence,
+            "needed": self.needed,
+            "samples": self.samples,
+        }
 
 
 class AuditedLeak(NamedTuple):
@@ -192,10 +230,9 @@ class Audit(Result):
         lines = []
         for one in self.claims:
             claim = "no claim" if one.claim is None else f"claim {one.claim:g}: {one.verdict}"
-            delta = f", delta {one.delta:.2g} at the claim" if one.delta and one.claim else ""
-            lines.append(f"{one.name}: {claim}, epsilon {one.told}{delta}")
+            lines.append(f"{one.name}: {claim}, epsilon {one.told}{one.delta_told}")
             lines += [f"  {line}" for line in (one.sentence, one.next_step) if line]
-        return lines + [f"{note}" for note in self.notes]
+        return [*lines, *self.notes]
 
     def leaks(self) -> list[AuditedLeak]:
         """Return what each audited source tells about every other attribute, the most first.
@@ -204,15 +241,15 @@ class Audit(Result):
         """
         if self.analysis is None or self.claimed is None:
             return []
-        matrix, claimed = self.analysis.matrix, self.claimed.matrix.values
-        names, limits = matrix.domain.names, matrix.interval()
-        sources = [matrix.domain.index(one.name) for one in self.claims if one.name in names]
-        cells = [(y, x) for x in sources for y in range(len(names)) if x != y]
+        matrix, limits = self.analysis.matrix, self.analysis.matrix.interval()
         upper = np.minimum(limits.upper, matrix.epsilons)  # by the source, a column
-        tables = matrix.values, claimed, limits.lower, upper
+        tables = matrix.values, self.claimed.matrix.values, limits.lower, upper
+        names, audited = matrix.domain.names, {one.name for one in self.claims}
         rows = [
-            AuditedLeak(names[x], names[y], *(float(table[y, x]) for table in tables))
-            for y, x in cells
+            AuditedLeak(source, target, *(float(table[y, x]) for table in tables))
+            for x, source in enumerate(names)
+            for y, target in enumerate(names)
+            if x != y and source in audited
         ]
         return sorted(rows, key=lambda leak: -leak.audited)
 
@@ -226,24 +263,19 @@ class Audit(Result):
         shown = self.analysis if finite else self.claimed
         write_text(path, report_page(shown, counts=counts, audit=self))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the audit as JSON, see `to_dict`."""
-        write_text(path, json_text(self.to_dict()) + "\n")
-
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as JSON-compatible data."""
-        content = {
-            "seepage": self.version,
-            "name": self.name,
-            "verdict": self.verdict,
-            "confidence": self.confidence,
-            "claims": [
-                {**vars(one), "epsilon": one.epsilon, "verdict": one.verdict} for one in self.claims
-            ],
-            "notes": self.notes,
-            "leaks": [leak._asdict() for leak in self.leaks()],
-        }
-        ready: dict[str, Any] = json_ready(content)
+        ready: dict[str, Any] = json_ready(
+            {
+                "seepage": self.version,
+                "name": self.name,
+                "verdict": self.verdict,
+                "confidence": self.confidence,
+                "claims": [one.row for one in self.claims],
+                "notes": self.notes,
+                "leaks": [leak._asdict() for leak in self.leaks()],
+            }
+        )
         return ready
 
     def _headline(self) -> str:
@@ -252,14 +284,5 @@ class Audit(Result):
         return f"Audit({self.verdict}: {worst.name}, {claim}, epsilon {worst.told})"
 
     def _columns(self) -> Mapping[str, Any]:
-        rows = self.claims
-        return {
-            "attribute": [one.name for one in rows],
-            "claim": [one.claim for one in rows],
-            "epsilon": [one.epsilon for one in rows],
-            "lower": [one.interval[0] for one in rows],
-            "upper": [one.interval[1] for one in rows],
-            "delta": [one.delta for one in rows],
-            "verdict": [one.verdict for one in rows],
-            "witness": [one.sentence for one in rows],
-        }
+        rows = [one.row for one in self.claims]
+        return {name: [row[name] for row in rows] for name in rows[0]}

@@ -1,14 +1,19 @@
 """Leakages and totals of a table under audited channels, beside those of the claims."""
 
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.analysis import Analysis, analyse
+from seepage.analysis import analyse
+from seepage.auditing.audit import AuditOptions
+from seepage.auditing.audit_result import RECORD, Audit
 from seepage.auditing.exact_privacy import ExactPrivacy
 from seepage.data.channel import Channel
 from seepage.data.domain import ALL_OTHERS, Attribute
@@ -53,28 +58,17 @@ class ReportedColumn:
         return Leakage(min(found.value, self.epsilon), found.witness)
 
 
-def audited_analyses(
-    data: Any,
-    audited: Mapping[str, tuple[float, ExactPrivacy | None]],
-    claims: Mapping[str, float],
-    reported: Sequence[str],
-    settings: Mapping[str, Any],
-    reading: Mapping[str, Any],
-) -> tuple[Analysis, Analysis]:
-    """Return the analyses under the audited channels, and under the claims.
+def with_data(found: Audit, exact: Mapping[str, ExactPrivacy], options: AuditOptions) -> Audit:
+    """Return the audit with the analyses of a table, under the audited channels and the claims.
 
     Parameters
     ----------
-    data
-        Any table, see `analyse`.
-    audited
-        For each attribute its epsilon, and its exact privacy where parameters are known.
-    claims
-        The claimed epsilon of each attribute.
-    reported
-        Columns that hold reports in place of true values.
-    settings, reading
-        Options of `analyse`, and of reading the data.
+    found
+        The audit without the table.
+    exact
+        The attributes whose parameters are known.
+    options
+        Options of the audit: the table, its columns of reports, how it is read.
 
     Notes
     -----
@@ -82,27 +76,43 @@ def audited_analyses(
     attribute whose channel is unknown or too large has the bound over all mechanisms with
     its epsilon; one of infinite epsilon is as public.
     """
-    guarantees = _checks.choices(settings["guarantee"], "guarantee", GUARANTEES)
-    counted = as_counted(data, records=not set(guarantees) <= set(FROM_PAIRS), **reading)
-    domain = counted.domain
-    epsilons, mechanisms = {ALL_OTHERS: 0.0}, dict[str, Any]({ALL_OTHERS: None})
-    claimed = dict[str, Any]({ALL_OTHERS: None})
-    for name, (epsilon, exact) in audited.items():
-        attribute = domain[name]
+    audited = {one.name: one for one in found.claims if one.name != RECORD}
+    reported = _checks.choices(options.reported, "reported", audited)
+    guarantees = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
+    needs_records = not set(guarantees) <= set(FROM_PAIRS)
+    counted = as_counted(options.data, records=needs_records, **options.reading)
+    claims = {ALL_OTHERS: 0.0, **{name: one.claim or 0.0 for name, one in audited.items()}}
+    epsilons, notes = {ALL_OTHERS: 0.0}, list(found.notes)
+    mechanisms, claimed = dict[str, Any]({ALL_OTHERS: None}), dict[str, Any]({ALL_OTHERS: None})
+    for name, one in audited.items():
+        attribute, epsilon = counted.domain[name], one.interval[1]
+        if math.isinf(epsilon) and name not in exact:
+            epsilon = one.interval[0]
+            notes.append(
+                f"leakages of {name} are those of its proven epsilon {epsilon:.4g}; the "
+                "realised one may be larger"
+            )
+        if math.isfinite(epsilon):
+            epsilons[name] = epsilon
         if name in reported:
             mechanisms[name] = ReportedColumn(attribute.size, epsilon)
             claimed[name] = ReportedColumn(attribute.size, min(epsilon, claims[name]))
-        elif exact is not None:
-            mechanisms[name] = _mechanism(attribute, exact)
-        if math.isinf(epsilon) and name not in reported:
+        elif math.isinf(epsilon):
             mechanisms[name] = PUBLIC
-        else:
-            epsilons[name] = epsilon
-    found = [
-        analyse(counted, budgets, mechanism=how, **settings)
-        for budgets, how in ((epsilons, mechanisms), ({ALL_OTHERS: 0.0, **claims}, claimed))
-    ]
-    return found[0], found[1]
+        elif name in exact:
+            mechanisms[name] = _mechanism(attribute, exact[name])
+    data = options.data
+    settings: dict[str, Any] = {
+        "guarantee": guarantees,
+        "name": Path(data).name if isinstance(data, (str, os.PathLike)) else "",
+        "command": options.command,
+    }
+    return replace(
+        found,
+        analysis=analyse(counted, epsilons, mechanism=mechanisms, **settings),
+        claimed=analyse(counted, claims, mechanism=claimed, **settings),
+        notes=tuple(notes),
+    )
 
 
 def _mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
@@ -120,8 +130,7 @@ def _mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
         return mechanism if one else None
     if randomised.pair is not None or matrix is None or matrix.size > MAX_CELLS:
         return None
-    rows = [randomised.values.index(value) for value in attribute.values]
-    rare = matrix.max(axis=0) < RARE_OUTPUT  # its thresholds would not be the matrix
-    if rare.any() or math.isinf(exact.pure):
+    if (matrix.max(axis=0) < RARE_OUTPUT).any():  # its thresholds would not be the matrix
         return None
+    rows = [randomised.values.index(value) for value in attribute.values]
     return MatrixMechanism(matrix[rows], name="audited")

@@ -1,17 +1,19 @@
 """Exact epsilon and delta of published parameters, over all rounds of one attribute."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from seepage._numerics import LARGE_EPSILON, UNIT, Floats
+from seepage.auditing.audit_result import AuditedClaim, factor
 from seepage.leakage.bound import budget_profile, delta_at
 from seepage.leakage.release import exact_leakage
 from seepage.mechanisms.exact_draws import float_above
 from seepage.mechanisms.gaussian import Gaussian
-from seepage.mechanisms.randomiser import PAIR_WORDS, RandomisedAttribute
+from seepage.mechanisms.randomiser import RandomisedAttribute
 from seepage.mechanisms.unary import BasicRAPPOR
 
 MAX_BITS = 22.0
@@ -44,11 +46,13 @@ class ExactPrivacy:
         return self.stored > 1 and isinstance(self.attribute.mechanism, BasicRAPPOR)
 
     @cached_property
-    def _decisive(self) -> Floats | None:
-        """P(outcome given value) of one report, for the values that decide."""
-        if self.attribute.pair is not None:
-            return self.attribute.pair
-        return None if self.attribute.channel is None else self.attribute.channel[1]
+    def _decisive(self) -> tuple[Sequence[str], Floats] | None:
+        """The outcomes of one report and P(outcome given value), for the values that decide."""
+        if self.attribute.pair is None:
+            return self.attribute.channel
+        u, v = self.attribute.values[:2]
+        words = f"{u} and {v}", f"{u} and not {v}", f"{v} and not {u}", f"neither {u} nor {v}"
+        return [f"that supports {which}" for which in words], self.attribute.pair
 
     @cached_property
     def one_report(self) -> float:
@@ -56,11 +60,12 @@ class ExactPrivacy:
         mechanism = self.attribute.mechanism
         if mechanism is None:
             assert self._decisive is not None
-            return exact_leakage(np.eye(len(self._decisive)), self._decisive).value
+            matrix = self._decisive[1]
+            return exact_leakage(np.eye(len(matrix)), matrix).value
         if isinstance(mechanism, BasicRAPPOR):
             return mechanism.epsilon_after(self.stored)
         sets = mechanism.likely_sets
-        return mechanism.epsilon if sets is None else sets.contrast
+        return sets.contrast if sets else mechanism.pure_leakage(np.eye(mechanism.k)).value
 
     @cached_property
     def pure(self) -> float:
@@ -72,9 +77,9 @@ class ExactPrivacy:
     @cached_property
     def all_reports(self) -> Floats | None:
         """P(outcomes of all reports given value), where that matrix is small."""
-        one = self._decisive
-        if one is None or self.permanent:
+        if self._decisive is None or self.permanent:
             return None
+        one = self._decisive[1]
         if math.log2(len(one)) + self.repeats * math.log2(one.shape[1]) > MAX_BITS:
             return one if self.repeats == 1 else None
         product = one
@@ -98,39 +103,40 @@ class ExactPrivacy:
         if isinstance(mechanism, Gaussian) and self.repeats == 1:
             return mechanism.privacy_profile(epsilon), True
         bound = budget_profile(self.pure, 0.0, epsilon)
-        return bound, not bound
+        return bound, bound == 0
+
+    def claim(self, claim: float, delta: float) -> AuditedClaim:
+        """Return what these parameters realise beside a claim."""
+        realised, known = self.delta(claim)
+        epsilon = self.epsilon(delta)
+        lower = epsilon if known or not delta else 0.0
+        name = self.attribute.name
+        return AuditedClaim(name, claim, delta, (lower, epsilon), realised, self.witness())
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon found with at most this delta, rounded up."""
-        if delta == 0 or self.delta(0.0)[0] <= delta:
-            return self.pure if delta == 0 else 0.0
-        low, high = 0.0, 1.0
-        while self.delta(high)[0] > delta:
-            if high >= min(self.pure, LARGE_EPSILON):
-                return self.pure
-            low, high = high, 2 * high
+        low, high = 0.0, min(self.pure, LARGE_EPSILON)
+        if delta == 0 or self.delta(high)[0] > delta:
+            return self.pure
         for _ in range(ROUNDS):
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(middle)[0] <= delta else (middle, high)
-        return min(high, self.pure)
+        return high
 
     def witness(self) -> str:
         """Return the most telling report in words."""
-        values, channel = self.attribute.values, self.attribute.channel
-        words, matrix = (PAIR_WORDS, self._decisive) if channel is None else channel
-        if matrix is None:
-            told = "the most telling report", "one value", "another"
-        else:
+        values, told = self.attribute.values, ("the most telling report", "one value", "another")
+        if self._decisive is not None:
+            outcomes, matrix = self._decisive
             found = exact_leakage(np.eye(len(matrix)), matrix).witness
             if found is None:
                 return "all reports are equally likely from all values"
-            report = (
-                words[found.report].format(*values[:2]) if channel is None else words[found.report]
+            often = f" in all {self.stored} rounds" if self.permanent else ""
+            told = (
+                f"a report {outcomes[found.report]}{often}",
+                f"value {values[int(found.likelier)]}",
+                f"value {values[int(found.other)]}",
             )
-            likelier, other = values[int(found.likelier)], values[int(found.other)]
-            if self.permanent:
-                report += f" in all {self.stored} rounds"
-            told = f"a report {report}", f"value {likelier}", f"value {other}"
         if math.isinf(self.one_report):
             return "{} is possible from {} and impossible from {}".format(*told)
         times = f"{factor(self.one_report)} times likelier"
@@ -138,17 +144,3 @@ class ExactPrivacy:
         if self.repeats > 1:
             sentence += f", {self.repeats} such outcomes together {factor(self.pure)} times"
         return sentence
-
-
-def factor(epsilon: float) -> str:
-    """Return e^epsilon as text.
-
-    Examples
-    --------
-    >>> factor(2.0), factor(4.944), factor(1000.0)
-    ('7.4', '140', '1e434')
-    """
-    if epsilon > LARGE_EPSILON:
-        return f"1e{epsilon / math.log(10):.0f}"
-    value = math.exp(epsilon)
-    return f"{value:.0f}" if 99.5 <= value < 1e6 else f"{value:.2g}"

@@ -10,16 +10,23 @@ bits of a vector, the rounds of a person), each with few categories, and S holds
 log-likelihood ratio, summed over parts as if these were independent, is above a threshold.
 """
 
+import itertools
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio
+from seepage.auditing.audit_result import AuditedClaim, factor
 from seepage.auditing.samples import Samples
+from seepage.data.domain import short_list
 from seepage.errors import InputError
 from seepage.leakage.deviations import clopper_pearson
+from seepage.mechanisms.randomiser import label
 
 PAIRS = 16
 """Number of pairs of values for which thresholds are compared."""
@@ -30,168 +37,74 @@ THRESHOLDS = 256
 NOISE = 2.0
 """Standard errors by which log-ratios are lowered when events are compared."""
 
-MAX_JOINT = 256
-"""Maximum number of combinations of the parts for which they are taken together."""
+MAX_CATEGORIES = 256
+"""Maximum number of categories of a report, or of one part: ranges of numbers, frequent texts."""
+
+MAX_RANGES = 16
+"""Maximum number of ranges of each part of a vector, whose parts add up."""
 
 
-@dataclass(frozen=True, eq=False)
-class EventTest:
-    """The test of one event, on samples that were not used to choose it.
+def sampled_claim(
+    name: str, samples: Samples, claim: float, delta: float, beta: float, seed: int
+) -> AuditedClaim:
+    """Return what samples prove of a claim, wrong with probability at most beta on each side.
 
-    Parameters
-    ----------
-    likelier, other
-        The indices of the two values u and u'.
-    hits, totals
-        Under each of the two, how many samples were in the event S, and how many there were.
-    limits
-        Lower limit of P(S given u), upper limit of P(S given u').
-    event
-        S in words.
-    skipped
-        The values with too few samples, of which nothing is said.
+    The event is chosen on a random half of the samples.  O(n p + k^2 c) for n samples of p parts, k
+    values and c categories in all parts.
     """
-
-    likelier: int
-    other: int
-    hits: list[int]
-    totals: list[int]
-    limits: tuple[float, float]
-    event: str
-    skipped: list[str]
-
-    def epsilon(self, delta: float = 0.0) -> float:
-        """Return the lower limit of epsilon, at least 0."""
-        above, below = self.limits
-        return max(0.0, math.log((above - delta) / below)) if above > delta else 0.0
-
-    def delta(self, epsilon: float) -> float:
-        """Return the lower limit of delta at an epsilon, at least 0."""
-        return max(0.0, self.limits[0] - math.exp(min(epsilon, 700.0)) * self.limits[1])
-
-    @property
-    def estimate(self) -> float:
-        """The log-ratio of the event's frequencies, infinite if u' never had it."""
-        first, second = (hit / total for hit, total in zip(self.hits, self.totals, strict=True))
-        return math.log(first / second) if first and second else math.inf if first else 0.0
-
-
-def tested_event(samples: Samples, beta: float, delta: float, seed: int) -> EventTest:
-    """Return the test of the event chosen on a random half of the samples.
-
-    Its limits are wrong with probability at most beta together.  O(n p + k^2 c) for n samples of p
-    parts, k values and c categories in all parts.
-    """
-    needed = 2 * math.floor(math.log(2 / beta) / math.log(2)) + 2  # fewer prove nothing
+    least = 2 * math.floor(math.log(2 / beta) / math.log(2)) + 2  # fewer prove nothing
     counts = np.bincount(samples.codes, minlength=len(samples.values))
-    if (counts >= needed).sum() < 2:
+    if (counts >= least).sum() < 2:
         raise InputError(
-            f"too few samples for any statement: two values need at least {needed} each, got "
+            f"too few samples for any statement: two values need at least {least} each, got "
             f"{np.sort(counts)[-2:][::-1].tolist()}",
             parameter="samples",
         )
     order = _checks.generator(seed).permutation(len(samples.codes))
     first = np.zeros(len(order), dtype=np.bool_)
     first[order[np.argsort(samples.codes[order], kind="stable")][::2]] = True  # of each value
-    chosen = _Chosen(samples, first, beta, delta, np.flatnonzero(counts >= needed))
-    likelier, other, score, threshold = chosen.best()
-    hits, totals = [], []
-    for value in (likelier, other):
-        rows = np.flatnonzero(~first & (samples.codes == value))
-        hits.append(int((chosen.scores(score, rows) >= threshold).sum()))
-        totals.append(len(rows))
+    events = _Events(samples, first, beta, delta)
+    *pair, score, threshold = events.best(np.flatnonzero(counts >= least))
+    tested = [events.scores(score, ~first, value) >= threshold for value in pair]
+    hits, totals = [int(one.sum()) for one in tested], [len(one) for one in tested]
     limits = clopper_pearson(hits, totals, math.log(2 / beta))
-    ends = float(limits.lower[0]), float(limits.upper[1])
-    words = chosen.words(score, threshold)
-    skipped = [samples.values[code] for code in np.flatnonzero(counts < needed)]
-    return EventTest(likelier, other, hits, totals, ends, words, skipped)
+    above, below = float(limits.lower[0]), float(limits.upper[1])
+    lower = max(0.0, math.log((above - delta) / below)) if above > delta else 0.0
+    upper = largest_possible(samples, beta)
+    told = [
+        f"value {samples.values[value]} ({hit:,} of {total:,} samples)"
+        for value, hit, total in zip(pair, hits, totals, strict=True)
+    ]
+    times = f"at least {factor(lower)} times likelier" if lower else "not likelier"
+    witness = f"{events.words(score, threshold)} is {times} from {told[0]} than from {told[1]}"
+    if (counts < least).any():
+        skipped = [samples.values[code] for code in np.flatnonzero(counts < least)]
+        witness += f"; nothing is said of {short_list(skipped, 4)}, with too few samples"
+    realised = max(0.0, above - math.exp(min(claim, 700.0)) * below)
+    shares = [hit / total for hit, total in zip(hits, totals, strict=True)]
+    estimate = math.log(shares[0] / shares[1]) if all(shares) else math.inf if shares[0] else 0.0
+    needed = _further_samples(min(totals), estimate - claim, estimate - lower, upper - estimate)
+    size = len(samples.codes)
+    return AuditedClaim(name, claim, delta, (lower, upper), realised, witness, needed, size)
 
 
-class _Chosen:
-    """Events that are compared on the first half of the samples."""
+def _further_samples(tested: int, excess: float, below: float, above: float) -> int | None:
+    """Return how many more samples per value would decide if the estimate is the truth.
 
-    def __init__(
-        self, samples: Samples, first: Booleans, beta: float, delta: float, values: Integers
-    ) -> None:
-        self.samples, self.first, self.values = samples, first, values
-        self.beta, self.delta = beta, delta
-        self.parts = samples.categories(first, MAX_JOINT)
-        sizes = [len(part.labels) + 1 for part in self.parts]  # one more for what was not seen
-        self.starts = np.concatenate([[0], np.cumsum(sizes)])
-        codes, k = samples.codes[first], len(samples.values)
-        self.totals = np.bincount(codes, minlength=k)
-        tables = [
-            np.bincount(codes * size + part.codes[first], minlength=k * size).reshape(k, size)
-            for part, size in zip(self.parts, sizes, strict=True)
-        ]
-        self.counts = np.concatenate(tables, axis=1).astype(np.float64)
+    The distance of a limit from the estimate decreases with the square root of the samples.
 
-    def best(self) -> tuple[int, int, Floats, float]:
-        """Return the pair of values, the scores of categories and the threshold."""
-        promising = self._promising()
-        found = [self._threshold(u, v) for u, v in promising]
-        at = int(np.argmax([value for value, _, _ in found]))
-        _, score, threshold = found[at]
-        return *promising[at], score, threshold
-
-    def _promising(self) -> list[tuple[int, int]]:
-        """Return the pairs with the largest log-ratio of single categories, summed over parts."""
-        counts = self.counts[self.values]
-        noise, total = NOISE * np.sqrt(counts), self.totals[self.values, None]
-        low = np.log((counts + noise + NOISE**2) / total)  # the square for a count of 0
-        with np.errstate(divide="ignore"):
-            high = np.log(np.maximum(counts - noise, 0.0) / total)
-        ratios = (np.maximum(one - low, 0.0) for one in high)
-        starts = self.starts[:-1]
-        best = np.stack([np.maximum.reduceat(one, starts, axis=1).sum(axis=1) for one in ratios])
-        np.fill_diagonal(best, -np.inf)
-        count = min(PAIRS, best.size - len(best))
-        flat = np.argpartition(-best, count - 1, axis=None)[:count]
-        rows, columns = np.unravel_index(flat, best.shape)
-        return list(zip(self.values[rows].tolist(), self.values[columns].tolist(), strict=True))
-
-    def _threshold(self, likelier: int, other: int) -> tuple[float, Floats, float]:
-        """Return the limit of the best threshold on this half, the scores, and the threshold."""
-        counts = self.counts[[likelier, other]] + 0.5
-        shares = counts / self.totals[[likelier, other]][:, None]
-        score = np.log(shares[0] / shares[1])
-        if len(self.parts) > 1:  # noise of many parts would hide the signal of a few
-            score[np.abs(score) < 1.5 * NOISE * np.sqrt((1 / counts).sum(axis=0))] = 0.0
-        score[self.starts[1:] - 1] = 0.0
-        ranked = [
-            np.sort(self.scores(score, np.flatnonzero(self.first & (self.samples.codes == value))))
-            for value in (likelier, other)
-        ]
-        levels = np.unique(ranked[0])
-        levels = levels[np.linspace(0, len(levels) - 1, min(len(levels), THRESHOLDS)).astype(int)]
-        above = [len(one) - np.searchsorted(one, levels) for one in ranked]
-        level = math.log(2 / self.beta)
-        chance = clopper_pearson(above[0], len(ranked[0]), level).lower - self.delta
-        with np.errstate(divide="ignore", invalid="ignore"):
-            limits = np.log(chance / clopper_pearson(above[1], len(ranked[1]), level).upper)
-        limits[~(chance > 0)] = -np.inf
-        best = int(limits.argmax())
-        return float(limits[best]), score, float(levels[best])
-
-    def scores(self, score: Floats, rows: Integers) -> Floats:
-        """Return the log-likelihood ratio of the reports of some samples."""
-        total = np.zeros(len(rows))
-        for part, start in zip(self.parts, self.starts, strict=False):
-            total += score[start + part.codes[rows]]
-        return total
-
-    def words(self, score: Floats, threshold: float) -> str:
-        """Return the event in words."""
-        if len(self.parts) == 1:
-            return self.parts[0].words(np.flatnonzero(score[:-1] >= threshold))
-        strongest = np.argsort(-np.abs(score), kind="stable")[:4]
-        told = []
-        for index in sorted(strongest[np.abs(score[strongest]) > 0].tolist()):
-            part = int(np.searchsorted(self.starts, index, side="right")) - 1
-            label = self.parts[part].labels[index - int(self.starts[part])]
-            if score[index] > 0:
-                told.append(f"{self.parts[part].name} = {label}")
-        return f"a report such as one with {' and '.join(told)}" if told else "a report"
+    Parameters
+    ----------
+    tested
+        The number of samples of one value that were tested.
+    excess, below, above
+        The estimate less the claim, and its distances from the lower and the upper limit.
+    """
+    width = below if excess > 0 else above
+    if not excess or not 0 < width < math.inf:
+        return None
+    growth = (width / excess) ** 2
+    return math.ceil(2 * tested * max(0.0, growth - 1)) if growth < 1e6 else None
 
 
 def largest_possible(samples: Samples, beta: float) -> float:
@@ -205,3 +118,144 @@ def largest_possible(samples: Samples, beta: float) -> float:
     totals = table.sum(axis=1, keepdims=True)
     limits = clopper_pearson(table, totals, math.log(2 * table.size / beta))
     return float(largest_log_ratio(limits.upper.T, limits.lower.T, np.array([0]), 0.0)[0])
+
+
+# Categories --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One part of each report, in categories that one half of the samples determined.
+
+    Parameters
+    ----------
+    name
+        The name of the part, such as "part 3".
+    codes
+        The category of each sample; `len(labels)` for one that was not seen in that half.
+    labels
+        The categories.
+    edges
+        The ascending edges of categories that are ranges of numbers; None for others.
+    """
+
+    name: str
+    codes: Integers
+    labels: Sequence[str]
+    edges: Floats | None = None
+
+    def words(self, chosen: Integers) -> str:
+        """Return a set of categories in words."""
+        if self.edges is None:
+            labels = [self.labels[code] for code in chosen]
+            return f"a report {'among ' if len(labels) > 1 else ''}{short_list(labels, 4)}"
+        low, high = self.edges[chosen[0]], self.edges[chosen[-1] + 1]
+        ends = [f"of at least {low:.6g}"] if low > -np.inf else []
+        ends += [f"below {high:.6g}"] if high < np.inf else []
+        ends += [f"in {len(chosen)} ranges"] if chosen[-1] - chosen[0] >= len(chosen) else []
+        return f"a report {' and '.join(ends)}"
+
+
+def _parts(columns: Mapping[str, NDArray[Any]], half: Booleans) -> list[Part]:
+    """Return the parts in categories that a half determines; together if these are few."""
+    ranges = MAX_CATEGORIES if len(columns) == 1 else MAX_RANGES
+    parts = [_part(name, column, half, ranges) for name, column in columns.items()]
+    sizes = [len(part.labels) + 1 for part in parts]
+    if len(parts) == 1 or np.prod(sizes, dtype=np.float64) > MAX_CATEGORIES:
+        return parts
+    codes = np.ravel_multi_index([part.codes for part in parts], sizes)
+    rows = itertools.product(*([*part.labels, "?"] for part in parts))
+    return [Part("report", codes, [f"({', '.join(row)})" for row in rows])]
+
+
+def _part(name: str, column: NDArray[Any], half: Booleans, ranges: int) -> Part:
+    """Return a part of the reports as categories: its values, or ranges of many numbers."""
+    uniques, counts = np.unique(column[half], return_counts=True)
+    if len(uniques) > MAX_CATEGORIES and column.dtype.kind in "iuf":
+        levels = np.linspace(0, 1, ranges + 1)[1:-1]
+        edges = np.unique(np.quantile(column[half].astype(np.float64), levels, method="lower"))
+        labels = [f"{edge:.6g}" for edge in (-np.inf, *edges)]
+        codes = np.searchsorted(edges, column, side="right")
+        return Part(name, codes, labels, np.array([-np.inf, *edges, np.inf]))
+    uniques = uniques[np.sort(np.argsort(-counts, kind="stable")[:MAX_CATEGORIES])]
+    places = np.minimum(np.searchsorted(uniques, column), len(uniques) - 1)
+    codes = np.where(uniques[places] == column, places, len(uniques))
+    return Part(name, codes, [label(one) for one in uniques.tolist()])
+
+
+# The choice --------------------------------------------------------------------------------------
+
+
+class _Events:
+    """Events that are compared on the first half of the samples."""
+
+    def __init__(self, samples: Samples, first: Booleans, beta: float, delta: float) -> None:
+        self.codes, self.first, self.delta = samples.codes, first, delta
+        self.level = math.log(2 / beta)
+        self.parts = _parts(samples.columns, first)
+        sizes = [len(part.labels) + 1 for part in self.parts]  # one more for what was not seen
+        *starts, size = np.cumsum([0, *sizes]).tolist()
+        self.starts = np.array(starts)
+        self.unseen = np.cumsum(sizes) - 1
+        self.places = np.stack([part.codes for part in self.parts], axis=1) + self.starts
+        cells = self.codes[first, None] * size + self.places[first]
+        k = len(samples.values)
+        self.counts = np.bincount(cells.ravel(), minlength=k * size).reshape(k, size)
+        self.totals = np.bincount(self.codes[first], minlength=k)
+
+    def best(self, values: Integers) -> tuple[int, int, Floats, float]:
+        """Return the pair of values, the scores of categories and the threshold."""
+        found = [(*self._threshold(*pair), pair) for pair in self._promising(values)]
+        _, score, threshold, pair = max(found, key=lambda one: one[0])
+        return *pair, score, threshold
+
+    def _promising(self, values: Integers) -> list[tuple[int, int]]:
+        """Return the pairs with the largest log-ratio of single categories, summed over parts."""
+        counts, total = self.counts[values], self.totals[values, None]
+        noise = NOISE * np.sqrt(counts)
+        low = np.log((counts + noise + NOISE**2) / total)  # the square for a count of 0
+        with np.errstate(divide="ignore"):
+            high = np.log(np.maximum(counts - noise, 0.0) / total)
+        ratios = (np.maximum(one - low, 0.0) for one in high)
+        parts = [np.maximum.reduceat(one, self.starts, axis=1).sum(axis=1) for one in ratios]
+        best = np.stack(parts)
+        np.fill_diagonal(best, -np.inf)
+        count = min(PAIRS, best.size - len(best))
+        flat = np.argpartition(-best, count - 1, axis=None)[:count]
+        rows, columns = np.unravel_index(flat, best.shape)
+        return list(zip(values[rows].tolist(), values[columns].tolist(), strict=True))
+
+    def _threshold(self, likelier: int, other: int) -> tuple[float, Floats, float]:
+        """Return the limit of the best threshold on this half, the scores, and the threshold."""
+        counts = self.counts[[likelier, other]] + 0.5
+        shares = counts / self.totals[[likelier, other]][:, None]
+        score = np.log(shares[0] / shares[1])
+        if len(self.parts) > 1:  # noise of many parts would hide the signal of a few
+            score[np.abs(score) < 1.5 * NOISE * np.sqrt((1 / counts).sum(axis=0))] = 0.0
+        score[self.unseen] = 0.0
+        ranked = [np.sort(self.scores(score, self.first, value)) for value in (likelier, other)]
+        levels = np.unique(ranked[0])
+        levels = levels[np.linspace(0, len(levels) - 1, min(len(levels), THRESHOLDS)).astype(int)]
+        above = [len(one) - np.searchsorted(one, levels) for one in ranked]
+        chance = clopper_pearson(above[0], len(ranked[0]), self.level).lower - self.delta
+        limit = clopper_pearson(above[1], len(ranked[1]), self.level).upper
+        with np.errstate(divide="ignore"):
+            limits = np.log(np.maximum(chance, 0.0) / limit)
+        best = int(limits.argmax())
+        return float(limits[best]), score, float(levels[best])
+
+    def scores(self, score: Floats, half: Booleans, value: int) -> Floats:
+        """Return the log-likelihood ratio of the reports of a value, in one half."""
+        return np.asarray(score[self.places[half & (self.codes == value)]].sum(axis=1))
+
+    def words(self, score: Floats, threshold: float) -> str:
+        """Return the event in words."""
+        if len(self.parts) == 1:
+            return self.parts[0].words(np.flatnonzero(score[:-1] >= threshold))
+        strongest = np.argsort(-np.abs(score), kind="stable")[:4]
+        told = []
+        for index in np.sort(strongest[score[strongest] > 0]):
+            part = int(np.searchsorted(self.starts, index, side="right")) - 1
+            category = self.parts[part].labels[index - self.starts[part]]
+            told.append(f"{self.parts[part].name} = {category}")
+        return f"a report such as one with {' and '.join(told)}" if told else "a report"

@@ -5,9 +5,9 @@ import re
 import runpy
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,63 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
-from seepage.data.domain import short_list
-from seepage.data.table.labels import field_key, key_label
+from seepage._numerics import Integers
+from seepage.collection.regression import clear_columns, column_names
 from seepage.errors import InputError
-
-MAX_CATEGORIES = 256
-"""Maximum number of categories of a part of a report: ranges of numbers, frequent texts."""
-
-MAX_RANGES = 16
-"""Maximum number of ranges of each part of a vector, whose parts add up."""
+from seepage.mechanisms.randomiser import SINGLE, label
 
 FUNCTION = "randomise"
 """The function of a module that is audited: of a value and a number of rounds."""
 
-SCRIPTS, MODULES, COLUMNAR = (".js", ".mjs"), (".py",), (".parquet", ".feather", ".arrow")
-
-Sampler = Callable[[Sequence[Any], int, int], list[list[Any]]]
-"""From values, a number of samples and of rounds to the reports of each value."""
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One part of each report, in categories that one half of the samples determined.
-
-    Parameters
-    ----------
-    name
-        The name of the part, such as "bit 3".
-    codes
-        The category of each sample; `len(labels)` for one that was not seen in that half.
-    labels
-        The categories.
-    ranges
-        The ascending edges of categories that are ranges of numbers; None for others.
-    """
-
-    name: str
-    codes: Integers
-    labels: Sequence[str]
-    ranges: Floats | None = None
-
-    def words(self, chosen: Integers) -> str:
-        """Return a set of categories in words."""
-        if self.ranges is None:
-            return f"a report {_either([self.labels[code] for code in chosen])}"
-        edges = [-np.inf, *self.ranges.tolist(), np.inf]
-        first, last = int(chosen[0]), int(chosen[-1])
-        if last - first + 1 > len(chosen):
-            return f"a report in one of {len(chosen)} ranges from {edges[first]:.6g} on"
-        if np.isinf(edges[last + 1]):
-            return f"a report of at least {edges[first]:.6g}"
-        low = "" if np.isinf(edges[first]) else f"of at least {edges[first]:.6g} and "
-        return f"a report {low}below {edges[last + 1]:.6g}"
-
-
-def _either(labels: Sequence[str]) -> str:
-    return labels[0] if len(labels) == 1 else f"among {short_list(list(labels), 4)}"
+SCRIPTS = ".js", ".mjs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,42 +49,6 @@ class Samples:
     columns: Mapping[str, NDArray[Any]]
     table: Integers | None = None
 
-    def categories(self, half: Booleans, joint: int) -> list[Part]:
-        """Return the parts in categories that a half determines; together if these are few."""
-        ranges = MAX_CATEGORIES if len(self.columns) == 1 else MAX_RANGES
-        parts = [_categories(name, column, half, ranges) for name, column in self.columns.items()]
-        sizes = [len(part.labels) + 1 for part in parts]
-        if len(parts) == 1 or np.prod(sizes, dtype=np.float64) > joint:
-            return parts
-        codes = np.ravel_multi_index([part.codes for part in parts], sizes)
-        places = np.unravel_index(np.arange(np.prod(sizes)), sizes)
-        named = [np.array([*part.labels, "?"]) for part in parts]
-        rows = zip(*(one[at] for one, at in zip(named, places, strict=True)), strict=True)
-        return [Part("report", codes, [f"({', '.join(row)})" for row in rows])]
-
-
-def _categories(name: str, column: NDArray[Any], half: Booleans, ranges: int) -> Part:
-    """Return a part of the reports as categories: its values, or ranges of many numbers."""
-    uniques, counts = np.unique(column[half], return_counts=True)
-    if len(uniques) > MAX_CATEGORIES and column.dtype.kind in "iuf":
-        levels = np.linspace(0, 1, ranges + 1)[1:-1]
-        edges = np.unique(np.quantile(column[half].astype(np.float64), levels, method="lower"))
-        labels = [f"{edge:.6g}" for edge in (-np.inf, *edges)]
-        return Part(name, np.searchsorted(edges, column, side="right"), labels, edges)
-    kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_CATEGORIES])
-    uniques = uniques[kept]
-    places = np.minimum(np.searchsorted(uniques, column), len(uniques) - 1)
-    codes = np.where(uniques[places] == column, places, len(uniques))
-    return Part(name, codes, [label(one) for one in uniques.tolist()])
-
-
-def label(value: Any) -> str:
-    """Return the label of a value or report, as tables have it."""
-    return key_label(field_key(str(value)))
-
-
-# Reading -----------------------------------------------------------------------------------------
-
 
 def samples_of(source: Any, values: Any, reports: Any, count: int, rounds: int) -> Samples | None:
     """Return samples of a function or module, or those of a table; None for anything else.
@@ -147,32 +63,31 @@ def samples_of(source: Any, values: Any, reports: Any, count: int, rounds: int) 
     count, rounds
         How often a function is sampled for each value, and how many reports it returns each time.
     """
-    draw: Sampler | None = None
+    path = None
     if isinstance(source, (str, os.PathLike)):
         path = _checks.input_path(source, "randomiser")
-        suffix = path.suffix.casefold()
-        if suffix in SCRIPTS:
-            draw = partial(_run_script, path)
-        elif suffix in MODULES:
-            draw = partial(_call, _python_function(path))
-        elif suffix not in COLUMNAR and not _has_samples(path):
-            return None
-    elif callable(source):
-        draw = partial(_call, source)
-    elif not (isinstance(source, tuple) or hasattr(source, "__arrow_c_stream__")):
+        if path.suffix.casefold() == ".py":
+            source = _python_function(path)
+    if callable(source) or (path is not None and path.suffix.casefold() in SCRIPTS):
+        given = _checks.items(values, "values", "the values to sample")
+        labels = tuple(map(label, given))
+        if len(set(labels)) < max(2, len(labels)):
+            raise _checks.violation("values", "at least two different values to sample", given)
+        draw = _call if callable(source) else _run_script
+        drawn = [one for several in draw(source, given, count, rounds) for one in several]
+        return _samples(labels, np.repeat(np.arange(len(labels)), count), drawn, reports)
+    if isinstance(source, tuple) and not any(isinstance(one, (str, float)) for one in source):
+        true, reported = _pair_of_arrays(source)
+    elif hasattr(source, "__arrow_c_stream__") or (path is not None and _is_table(path)):
+        true, reported = _columns(source)
+    else:
         return None
-    if draw is None:
-        return read_samples(source, values, reports)
-    return draw_samples(draw, values, reports, count, rounds)
+    known = np.unique(true).tolist() if values is None else _checks.items(values, "values")
+    labels = tuple(map(label, known))
+    return _samples(labels, _codes(true, labels, "value"), reported, reports)
 
 
-def _has_samples(path: Path) -> bool:
-    """Return whether the first line of a text file has the column `value`."""
-    if path.suffix.casefold() == ".json" or not path.is_file():
-        return False
-    with path.open(encoding="utf-8-sig", errors="replace") as lines:
-        header = lines.readline(1 << 16)
-    return "value" in [cell.strip().strip('"') for cell in re.split("[,;\t]", header)]
+# Functions ---------------------------------------------------------------------------------------
 
 
 def _python_function(path: Path) -> Any:
@@ -194,15 +109,15 @@ def _call(function: Any, values: Sequence[Any], count: int, rounds: int) -> list
         raise InputError(f"the randomiser failed: {problem!r}") from None
 
 
-def _run_script(path: Path, values: Sequence[Any], count: int, rounds: int) -> list[list[Any]]:
+def _run_script(path: Any, values: Sequence[Any], count: int, rounds: int) -> list[list[Any]]:
     """Return reports of the function that an ES module exports, run in Node."""
     node = shutil.which("node")
     if node is None:
         raise InputError("a client's module needs Node, and there is no command node")
-    driver = files("seepage") / "auditing" / "sample_client.mjs"
-    job = msgspec.json.encode({"values": list(values), "samples": count, "rounds": rounds})
+    driver, module = files("seepage") / "auditing" / "sample_client.mjs", Path(path).resolve()
+    job = msgspec.json.encode({"values": values, "samples": count, "rounds": rounds})
     done = subprocess.run(
-        [node, str(driver), str(path.resolve())], input=job, capture_output=True, check=False
+        [node, str(driver), str(module)], input=job, capture_output=True, check=False
     )
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
@@ -211,82 +126,51 @@ def _run_script(path: Path, values: Sequence[Any], count: int, rounds: int) -> l
     return [msgspec.json.decode(line) for line in done.stdout.splitlines()]
 
 
-def draw_samples(draw: Sampler, values: Any, reports: Any, count: int, rounds: int) -> Samples:
-    """Return `count` samples of each value."""
-    given = _checks.items(values, "values", "the values to sample")
-    labels = tuple(label(value) for value in given)
-    if len(set(labels)) < max(2, len(labels)):
-        raise _checks.violation("values", "at least two different values to sample", given)
-    drawn = draw(given, count, rounds)
-    codes = np.repeat(np.arange(len(labels)), count)
-    return _samples(labels, codes, [one for several in drawn for one in several], reports)
+# Tables ------------------------------------------------------------------------------------------
 
 
-def read_samples(table: Any, values: Any = None, reports: Any = None) -> Samples:
-    """Return samples of a pair of arrays, a frame or a file: a column `value`, the rest reports."""
-    if isinstance(table, tuple) and len(table) == 2:
-        true, reported = (_checks.array(part, "samples") for part in table)
-        if reported.ndim not in (1, 2) or true.shape != reported.shape[:1]:
-            shapes = f"{true.shape} and {reported.shape}"
-            raise InputError(f"the samples must be values and as many reports, got shapes {shapes}")
-    else:
-        true, reported = _table_columns(table)
-    given = np.unique(true).tolist() if values is None else _checks.items(values, "values")
-    known = tuple(map(label, given))
-    return _samples(known, _codes(true, known, "value"), reported, reports)
+def _is_table(path: Path) -> bool:
+    """Return whether a file is a table of samples: it has a column `value`."""
+    with suppress(InputError):  # a matrix, whose first line need not name columns
+        return path.suffix.casefold() != ".json" and SINGLE in column_names(path)
+    return False
 
 
-def _table_columns(table: Any) -> tuple[NDArray[Any], Any]:
+def _pair_of_arrays(pair: tuple[Any, ...]) -> tuple[NDArray[Any], Any]:
+    parts = [_checks.array(part, "samples") for part in pair]
+    shapes = [part.shape for part in parts]
+    if len(pair) != 2 or parts[1].ndim not in (1, 2) or shapes[0] != shapes[1][:1]:
+        told = " and ".join(map(str, shapes))
+        raise InputError(f"the samples must be values and as many reports, got shapes {told}")
+    return parts[0], parts[1]
+
+
+def _columns(table: Any) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
     """Return the column `value` of a table, and the others."""
-    import pyarrow as pa
-
-    from seepage.data.table.options import TableOptions
-    from seepage.data.table.sources import open_source
-
-    source = open_source(table, TableOptions())
-    names = [name for name in source.names if name != "value"]
-    if len(names) == len(source.names) or not names:
+    columns = clear_columns(table, column_names(table))
+    if SINGLE not in columns or len(columns) == 1:
         raise InputError(
-            f"the samples must have a column value and columns of reports, got {names}"
+            f"the samples must have a column value and columns of reports, got {list(columns)}"
         )
-    read = pa.Table.from_batches(source.batches(source.names))
-    columns = {name: _as_array(read.column(name)) for name in source.names}
-    return columns.pop("value"), columns
-
-
-def _as_array(column: Any) -> NDArray[Any]:
-    """Return a column as numbers if all its values are, else as texts."""
-    import pyarrow as pa
-
-    if column.null_count:
-        raise InputError("the samples must have a value and a report in each row, got an empty one")
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return np.asarray(column.to_numpy())
-    try:
-        return np.asarray(column.cast(pa.float64()).to_numpy())
-    except pa.ArrowInvalid:
-        return np.asarray(column.to_numpy()).astype(np.str_)
+    return columns.pop(SINGLE), columns
 
 
 def _samples(values: tuple[str, ...], codes: Integers, reported: Any, reports: Any) -> Samples:
     """Return samples whose reports are a mapping of columns, an array, or a list of any objects."""
     if not isinstance(reported, Mapping):
         array = _report_array(reported)
+        reported = {"report": array}
         if array.ndim == 2:
-            reported = {f"part {place}": array[:, place] for place in range(array.shape[1])}
-        else:
-            reported = {"report": array}
+            reported = {f"part {place}": column for place, column in enumerate(array.T)}
     if reports is None:
         return Samples(values, codes, reported)
     if len(reported) != 1:
         raise InputError("reports must be known one by one, got several parts", parameter="reports")
     (column,) = reported.values()
     known = [label(one) for one in _checks.items(reports, "reports")]
-    places = _codes(column, known, "report")
-    table = np.bincount(codes * len(known) + places, minlength=len(values) * len(known))
-    return Samples(values, codes, reported, table.reshape(len(values), -1))
+    table = np.zeros((len(values), len(known)), dtype=np.int64)
+    np.add.at(table, (codes, _codes(column, known, "report")), 1)
+    return Samples(values, codes, reported, table)
 
 
 def _codes(column: NDArray[Any], known: Sequence[str], what: str) -> Integers:
@@ -302,12 +186,9 @@ def _codes(column: NDArray[Any], known: Sequence[str], what: str) -> Integers:
 
 def _report_array(reported: Any) -> NDArray[Any]:
     """Return reports as an array of numbers or texts, with two axes for vectors of one length."""
-    try:
+    with suppress(ValueError):  # vectors of several lengths
         array = np.asarray(reported)
-        if array.ndim <= 2 and array.dtype.kind in "biuf" and array.size:
+        if array.ndim <= 2 and array.dtype.kind in "biufU" and array.size:
             return array
-        if array.ndim <= 2 and array.dtype.kind in "US":
-            return array.astype(np.str_)
-    except ValueError:  # vectors of several lengths
-        pass
-    return np.array([msgspec.json.encode(one, enc_hook=str).decode() for one in reported])
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    return np.array([one if isinstance(one, str) else encode(one).decode() for one in reported])

@@ -227,7 +227,7 @@ def stream(
       seepage stream days.csv --epsilon 0.5
       seepage stream --transitions weather.csv --steps 30 --epsilon 0.1
     """
-    from seepage.mechanisms.specification import read_matrix
+    from seepage.mechanisms.randomiser import read_content
     from seepage.totals.stream import stream_leakage
 
     if (data is None) == (transitions is None):
@@ -237,7 +237,7 @@ def stream(
             [one.name for one in fields(TableOptions)],
             "--transitions has no columns to choose from",
         )
-        chain: Any = read_matrix(transitions)
+        chain: Any = read_content(transitions)
     else:
         chain = count_data(str(data), TableOptions)
     leakage = stream_leakage(chain, epsilon, steps=steps)

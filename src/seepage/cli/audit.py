@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from seepage._numerics import ceiling_text, floor_text
 from seepage._results import json_text
 from seepage.auditing.audit import AuditOptions
 from seepage.auditing.audit_result import STATES, Audit
@@ -15,6 +14,7 @@ from seepage.cli.output import FileCommand, OutputFile, emit, option_names, text
 from seepage.data.table.labels import field_key
 from seepage.data.table.options import DataOptions
 from seepage.errors import naming
+from seepage.verdict import lower_text, upper_text
 
 EXIT_FAILED = 1
 SHOWN_LEAKS = 10
@@ -86,18 +86,15 @@ def _formatted(found: Audit, form: str) -> str:
         rows = [
             [
                 f"{leak.source} -> {leak.target}",
-                ceiling_text(leak.audited),
-                f"{floor_text(leak.lower)} to {ceiling_text(leak.upper)}",
-                ceiling_text(leak.claimed),
+                upper_text(leak.audited),
+                f"{lower_text(leak.lower)} to {upper_text(leak.upper)}",
+                upper_text(leak.claimed),
             ]
             for leak in found.leaks()[:SHOWN_LEAKS]
         ]
         lines.append(text_columns([header, *rows]))
-        for one in (found.analysis, found.claimed):
-            largest = [
-                f"{total.guarantee} {ceiling_text(float(total.values.max()))}"
-                for total in one.totals.totals
-            ]
-            which = "audited" if one is found.analysis else "claimed"
+        for which, one in (("audited", found.analysis), ("claimed", found.claimed)):
+            totals = one.totals.totals
+            largest = [f"{each.guarantee} {upper_text(each.values.max())}" for each in totals]
             lines.append(f"largest totals as {which}: {', '.join(largest)}")
     return "\n".join(lines)

@@ -1,42 +1,32 @@
 """`Randomiser`: the published parameters of somebody else's randomiser, as transition matrices."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 
 from seepage import _checks
+from seepage._files import read_small
 from seepage._numerics import Floats
 from seepage.data.channel import as_matrix
+from seepage.data.table.labels import field_key, key_label
 from seepage.errors import InputError
+from seepage.mechanisms import mechanism
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.two_level import TwoLevelMechanism
-from seepage.mechanisms.unary import UnaryEncoding
+from seepage.mechanisms.unary import BasicRAPPOR, Bits, UnaryEncoding
 
 MAX_BITS = 12
 """Maximum number of bits of a unary encoding whose 2^k reports are listed."""
 
-
-class Bits(UnaryEncoding):
-    """Unary encoding with given bit probabilities.
-
-    Parameters
-    ----------
-    k
-        The alphabet size.
-    p, q
-        The probability of a 1 for the bit of the true value, and for any other: 0 < q <= p < 1.
-    """
-
-    name = "bits"
-
-    def __init__(self, k: int, p: float, q: float) -> None:
-        super().__init__(k, Fraction(p), Fraction(q), p=p, q=q)
+SINGLE = "value"
+"""The name of the attribute of a specification that names none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +40,8 @@ class RandomisedAttribute:
     channel
         The labels of the reports and P(report given value), if they are few.
     pair
-        For a mechanism that treats all values alike, what a report says of two values, given each
-        of them: two rows, columns as in `PAIR_WORDS`.
-    bits
-        The probabilities p and q of a unary encoding: a 1 for the true value, and for another.
+        For reports that are sets of values, all treated alike: P(both, only the first, only the
+        second, none of two values in the set), given each of them.
     mechanism
         The mechanism, if it is one of this package.
     copies
@@ -64,25 +52,13 @@ class RandomisedAttribute:
     values: tuple[str, ...]
     channel: tuple[tuple[str, ...], Floats] | None = None
     pair: Floats | None = None
-    bits: tuple[float, float] | None = None
     mechanism: Mechanism | None = None
     copies: int = 1
-
-    @cached_property
-    def _table(self) -> tuple[tuple[str, ...], Floats]:
-        if self.channel is not None:
-            return self.channel
-        if self.bits is not None and self.copies == 1 and len(self.values) <= MAX_BITS:
-            return _bit_matrix(len(self.values), *self.bits)
-        raise InputError(
-            f"the randomiser of {self.name!r} has too many reports for a matrix: a matrix can have "
-            f"those of at most {MAX_BITS} bits, of no hash functions and of no real numbers"
-        )
 
     @property
     def reports(self) -> tuple[str, ...]:
         """The labels of the reports, see `matrix`."""
-        return self._table[0]
+        return self._listed[0]
 
     @property
     def matrix(self) -> Floats:
@@ -90,7 +66,14 @@ class RandomisedAttribute:
 
         Raises an InputError where there are too many reports.
         """
-        return self._table[1]
+        return self._listed[1]
+
+    @property
+    def _listed(self) -> tuple[tuple[str, ...], Floats]:
+        if self.channel is None or self.copies > 1:
+            rule = f"at most {MAX_BITS} bits, no hash functions, no real numbers"
+            raise InputError(f"{self.name!r} has too many reports for a matrix: {rule}")
+        return self.channel
 
 
 class Randomiser(Mapping[str, RandomisedAttribute]):
@@ -147,19 +130,21 @@ class Randomiser(Mapping[str, RandomisedAttribute]):
         self.linked = linked if isinstance(linked, bool) else self._groups(linked)
 
     def _groups(self, linked: Any) -> tuple[tuple[str, ...], ...]:
-        groups = tuple(
-            tuple(_checks.texts(one, "linked")) for one in _checks.items(linked, "linked")
-        )
+        groups = [tuple(_checks.texts(one, "linked")) for one in _checks.items(linked, "linked")]
         named = [_checks.choice(name, "each of linked", self) for group in groups for name in group]
         if len(set(named)) < len(named):
             raise _checks.violation("linked", "groups without a common attribute", groups)
-        return groups + tuple((name,) for name in self if name not in named)
+        return (*groups, *((name,) for name in self if name not in named))
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The groups of attributes whose reports can be linked."""
+        if isinstance(self.linked, bool):
+            return (tuple(self),) if self.linked else tuple((name,) for name in self)
+        return self.linked
 
     def __getitem__(self, name: str) -> RandomisedAttribute:
-        if name not in self:
-            hint = _checks.near_miss(name, self._attributes)
-            raise InputError(f"the randomiser has no attribute {_checks.shown(name)}{hint}")
-        return self._attributes[name]
+        return self._attributes[_checks.choice(name, "attribute", self._attributes)]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._attributes
@@ -178,55 +163,233 @@ class Randomiser(Mapping[str, RandomisedAttribute]):
         """Return the randomiser of a specification: a mapping, a matrix, or a JSON or CSV file."""
         if isinstance(source, Randomiser):
             return source
-        from seepage.mechanisms.specification import read_specification
-
-        return read_specification(source)
-
-
-# Matrices ----------------------------------------------------------------------------------------
-
-PAIR_WORDS = (
-    "that supports {0} and {1}",
-    "that supports {0} and not {1}",
-    "that supports {1} and not {0}",
-    "that supports neither {0} nor {1}",
-)
-"""What a report says of two values, {0} and {1}."""
+        if isinstance(source, Mechanism):
+            return cls([of_mechanism(SINGLE, _labels(SINGLE, None, source.k), source)])
+        if isinstance(source, (str, os.PathLike)):
+            source = read_content(source)
+        if not isinstance(source, Mapping):
+            source = {"matrix": source}
+        if "attributes" not in source:
+            return cls([_attribute(SINGLE, source)])
+        whole = _converted(source, _Specification, "the specification")
+        attributes = [_attribute(name, given) for name, given in whole.attributes.items()]
+        return cls(attributes, whole.rounds, whole.memoised, whole.linked)
 
 
-def of_two_bits(p: Fraction, q: Fraction) -> Floats:
-    """Return P(both, first, second, none of two values supported), given each of them."""
-    return _symmetric_pair(p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q))
+# Mechanisms --------------------------------------------------------------------------------------
 
 
-def _symmetric_pair(both: Fraction, own: Fraction, other: Fraction, none: Fraction) -> Floats:
+def of_mechanism(
+    name: str, values: tuple[str, ...], made: Mechanism, copies: int = 1
+) -> RandomisedAttribute:
+    """Return a mechanism of this package, with its matrix or that of two values."""
+    channel = pair = None
+    if isinstance(made, UnaryEncoding):
+        channel = _bit_channel(made.k, float(made.true), float(made.other))
+    else:
+        with suppress(InputError):  # too many reports
+            matrix = as_matrix(made.channel())
+            same = matrix.shape[1] == len(values)
+            channel = values if same else tuple(map(str, range(matrix.shape[1]))), matrix
+    if isinstance(made, TwoLevelMechanism) and made.k > 1 and (channel is None or made.size != 1):
+        inside = outside = made.other
+        if (w := made.size) is not None:
+            inside, outside = Fraction(w - 1, made.k - 1), Fraction(w, made.k - 1)
+        pair = _pair(made.true, inside, outside)
+    return RandomisedAttribute(name, values, channel, pair, made, copies)
+
+
+def _pair(p: Fraction, inside: Fraction, outside: Fraction) -> Floats:
+    """Return P(both, first, second, none of two values in the set), given each of them.
+
+    The true value is in the set with probability p; another one with probability `inside` if the
+    true one is, else `outside`.
+    """
+    both, own = p * inside, p * (1 - inside)
+    other, none = (1 - p) * outside, (1 - p) * (1 - outside)
     return np.array([[both, own, other, none], [both, other, own, none]], dtype=np.float64)
 
 
-def _bit_matrix(k: int, p: float, q: float) -> tuple[tuple[str, ...], Floats]:
-    """Return the 2^k reports of a unary encoding as texts of bits, and their matrix."""
+def _bit_channel(k: int, p: float, q: float) -> tuple[tuple[str, ...], Floats] | None:
+    """Return the 2^k reports of a unary encoding as texts of bits, and their matrix, if few."""
+    if k > MAX_BITS:
+        return None
     bits = np.array(list(itertools.product((0, 1), repeat=k)))
     chances = np.where(np.eye(k, dtype=bool)[:, None], p, q)
     matrix = np.where(bits, chances, 1 - chances).prod(axis=2)
     return tuple("".join(map(str, row)) for row in bits), matrix
 
 
-def of_mechanism(name: str, values: tuple[str, ...], made: Mechanism) -> RandomisedAttribute:
-    """Return a mechanism of this package, with its matrix or that of two values."""
-    channel = pair = bits = None
-    if isinstance(made, TwoLevelMechanism) and made.k > 1:
-        p, w, others = made.true, made.size, made.k - 1
-        if w is None:
-            pair = of_two_bits(p, made.other)
-        else:
-            inside, outside = Fraction(w - 1, others), Fraction(w, others)
-            chances = (p * inside, p * (1 - inside), (1 - p) * outside, (1 - p) * (1 - outside))
-            pair = _symmetric_pair(*chances)
-    if isinstance(made, UnaryEncoding):
-        bits = float(made.true), float(made.other)
-    else:
-        with suppress(InputError):  # too many reports
-            matrix = as_matrix(made.channel())
-            same = matrix.shape[1] == len(values)
-            channel = values if same else tuple(map(str, range(matrix.shape[1]))), matrix
-    return RandomisedAttribute(name, values, channel, pair, bits, made)
+# Specifications ----------------------------------------------------------------------------------
+
+Labels = list[str | float | bool]
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class _Specification(msgspec.Struct):
+    attributes: Annotated[dict[str, dict[str, Any]], msgspec.Meta(min_length=1)]
+    rounds: Count = 1
+    memoised: bool = False
+    linked: bool | list[list[str]] = True
+
+
+class _Parameters(msgspec.Struct, kw_only=True):
+    """Parameters of one attribute."""
+
+    values: Labels | None = None
+    k: Count | None = None
+
+    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
+        """Return the attribute with these parameters."""
+        raise NotImplementedError
+
+
+class _Matrix(_Parameters):
+    matrix: Any
+    reports: Labels | None = None
+
+    def __post_init__(self) -> None:
+        self.matrix = as_matrix(self.matrix, "matrix")
+        if self.k not in (None, len(self.matrix)):
+            raise _checks.violation("k", f"the number of rows, {len(self.matrix)}", self.k)
+        self.k = len(self.matrix)
+
+    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
+        reports = _labels(name, self.reports, self.matrix.shape[1])
+        return RandomisedAttribute(name, values, (reports, self.matrix))
+
+
+class _Named(_Parameters):
+    mechanism: str
+    epsilon: float
+    delta: float = 0.0
+
+    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
+        made = mechanism(self.mechanism, len(values), self.epsilon, self.delta)
+        return of_mechanism(name, values, made)
+
+
+class _Kept(_Parameters):
+    keep: Probability
+
+    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
+        k = len(values)
+        matrix = np.full((k, k), (1 - self.keep) / max(1, k - 1))
+        np.fill_diagonal(matrix, self.keep if k > 1 else 1.0)
+        return RandomisedAttribute(name, values, (values, matrix))
+
+
+class _Forced(_Parameters, kw_only=True):
+    p: Probability
+    p0: Probability
+    p1: Probability
+    values: Labels = msgspec.field(default_factory=lambda: ["no", "yes"])
+    k: Literal[2] = 2
+
+    def __post_init__(self) -> None:
+        if abs((total := self.p + self.p0 + self.p1) - 1) > 1e-9:
+            raise ValueError(f"p + p0 + p1 must be 1, got {total:.12g}")
+
+    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
+        matrix = np.array([[self.p + self.p0, self.p1], [self.p0, self.p + self.p1]])
+        return RandomisedAttribute(name, values, (values, matrix))
+
+
+class _Rappor(_Parameters):
+    f: Probability
+    p: Probability
+    q: Probability
+    h: Count = 1
+    cohorts: Count = 1
+
+    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
+        made = BasicRAPPOR(len(values), self.f, self.p, self.q)
+        return of_mechanism(name, values, made, self.h)
+
+
+class _Bits(_Parameters):
+    p: Probability
+    q: Probability
+
+    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
+        k, p, q = len(values), self.p, self.q
+        made = None
+        if 0 < min(p, q) <= max(p, q) < 1:  # with p < q the bits are those of the complement
+            made = Bits(k, *((p, q) if p >= q else (1 - p, 1 - q)))
+        pair = _pair(Fraction(p), Fraction(q), Fraction(q)) if k > 1 else None
+        return RandomisedAttribute(name, values, _bit_channel(k, p, q), pair, made)
+
+
+KINDS: dict[str, type[_Parameters]] = {
+    "matrix": _Matrix,
+    "mechanism": _Named,
+    "keep": _Kept,
+    "p0": _Forced,
+    "f": _Rappor,
+    "q": _Bits,
+}
+"""The kinds of parameters by the key that tells them from those below."""
+
+
+def _attribute(name: str, given: Mapping[str, Any]) -> RandomisedAttribute:
+    """Return the attribute of parameters; the first kind whose own key is given."""
+    key = next((key for key in KINDS if key in given), None)
+    if key is None:
+        _check_keys(given, KINDS.values(), repr(name))
+        raise InputError(
+            f"{name!r} must have one of the keys {', '.join(KINDS)}, got "
+            f"{', '.join(given) or 'none'}"
+        )
+    parameters: _Parameters = _converted(given, KINDS[key], repr(name))
+    return parameters.attribute(name, _labels(name, parameters.values, parameters.k))
+
+
+def _converted(given: Mapping[str, Any], kind: Any, what: str) -> Any:
+    _check_keys(given, [kind], what)
+    try:
+        return msgspec.convert(dict(given), kind)
+    except msgspec.ValidationError as problem:
+        raise InputError(f"{what} cannot be read: {problem}") from None
+
+
+def _check_keys(given: Mapping[str, Any], kinds: Iterable[Any], what: str) -> None:
+    """Raise for a key that no field has, with the closest one."""
+    known = sorted({name for kind in kinds for name in kind.__struct_fields__})
+    for key in given:
+        if key not in known:
+            hint = _checks.near_miss(key, known) or f"; its keys are {', '.join(known)}"
+            raise InputError(f"there is no key {_checks.shown(key)} in {what}{hint}")
+
+
+def read_content(path: str | os.PathLike[str]) -> Any:
+    """Return the content of a JSON file, or the numbers of any other, with commas between."""
+    file = _checks.input_path(path)
+    try:
+        content = read_small(file)
+        if file.suffix.casefold() == ".json":
+            return msgspec.json.decode(content)
+        lines = content.decode("utf-8-sig").splitlines() or ["no numbers"]
+        return np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
+    except OSError as problem:
+        raise InputError(f"cannot read {str(file)!r}: {problem.strerror}") from None
+    except (msgspec.DecodeError, ValueError, RecursionError) as problem:
+        told = str(problem).partition(";")[0]
+        raise InputError(f"{str(file)!r} is no JSON and no matrix of numbers: {told}") from None
+
+
+def _labels(name: str, labels: Sequence[Any] | None, count: int | None) -> tuple[str, ...]:
+    """Return labels as tables have them, or the codes from 0; their number must be the count."""
+    if labels is None:
+        if count is None:
+            raise InputError(f"{name!r} must have values or k, got neither")
+        return tuple(map(str, range(count)))
+    made = tuple(map(label, labels))
+    if len(set(made)) < len(made) or len(made) != (count or len(made)):
+        raise InputError(f"{name!r} must have {count or len(made)} different labels, got {made}")
+    return made
+
+
+def label(value: Any) -> str:
+    """Return the label of a value or report, as tables have it."""
+    return key_label(field_key(str(value)))

@@ -135,6 +135,23 @@ class OUE(UnaryEncoding):
         super().__init__(k, Fraction(1, 2), 1 / (1 + exp_below(epsilon)), epsilon=epsilon)
 
 
+class Bits(UnaryEncoding):
+    """Unary encoding with given bit probabilities.
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    p, q
+        The probability of a 1 for the bit of the true value, and for any other: 0 < q <= p < 1.
+    """
+
+    name = "bits"
+
+    def __init__(self, k: int, p: float, q: float) -> None:
+        super().__init__(k, Fraction(p), Fraction(q), p=p, q=q)
+
+
 class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
     """Symmetric unary encoding with a relaxation: (epsilon, delta)-LDP with less noise.
 
