@@ -20,6 +20,7 @@ import pyarrow as pa
 
 import seepage as sp
 from seepage.data.table.options import TableOptions
+from seepage.designs.design_options import DesignOptions
 from seepage.errors import SeepageError
 
 
@@ -71,6 +72,7 @@ HOOKS = {
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "Plan.perturb": (TableOptions,),
+    "compare_limits": (DesignOptions,),
 }
 """The fields that the keywords of a callable (`**options`) stand for."""
 
@@ -124,6 +126,7 @@ def examples() -> dict[str, Any]:
         *(sp.leakage_bound(channel, 1.0), sp.leakage_bound(channel, 1.0).witness),
         sp.find_budgets(people(), 2.0),
         sp.find_design(people(), 2.0, seconds=1.0),
+        sp.compare_limits(people(), [1.0, 2.0], seconds=1.0),
         *(sp.benchmark_analysers(people()), sp.benchmark_mechanisms(people(), [1.0])),
         *(sp.correlation_matrix(people(), "mi"), sp.stream_leakage(channel.matrix, 1.0, steps=2)),
         sp.estimate_leakage(people(), 1.0, mechanism="grr", replicas=2, surrogates=10, seed=1),
@@ -152,6 +155,7 @@ def _arguments() -> dict[str, Any]:
         "epsilon": 1.0,
         "epsilons": [1.0],
         "limit": 2.0,
+        "limits": [2.0],
         "sources": "sex",
         "leakage": 0.1,
         "k": 2,

@@ -75,7 +75,9 @@ from seepage.mechanisms.unary import RAPPOR as RAPPOR
 from seepage.mechanisms.unary import ApproximateSUE as ApproximateSUE
 from seepage.mechanisms.unary import BasicRAPPOR as BasicRAPPOR
 from seepage.plan import Plan as Plan
+from seepage.plan.designed_plan import LimitComparison as LimitComparison
 from seepage.plan.designed_plan import calibrate as calibrate
+from seepage.plan.designed_plan import compare_limits as compare_limits
 from seepage.plan.designed_plan import design as design
 from seepage.plan.plan_check import PlanCheck as PlanCheck
 from seepage.study.baselines import register_analyser as register_analyser

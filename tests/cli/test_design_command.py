@@ -214,3 +214,24 @@ def test_a_plan_that_is_not_saved_is_said_to_be_lost(folder):
     )
     kept = run(*arguments, "-o", "kept.json", cwd=folder)
     assert "not saved" not in kept.stderr
+
+
+def test_several_limits_are_compared(folder):
+    asked = ("design", "survey.csv", "--limits", "1,2", "--seconds", 2, "--shape", "never")
+    done = run(*asked, "--chart", "limits.svg", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    head, names, first, second, keep, *_ = done.stdout.splitlines()
+    assert "2 limits (nats), all of which hold together for the population at 0.95" in head
+    assert "people for 3 points" in names
+    assert "whole record" in names
+    assert first.split()[:2] == ["1", "2.8"]
+    assert second.split()[:2] == ["2", "7.4"]
+    assert "--limit L --confidence 0.975 -o plan.json" in keep
+    assert (folder / "limits.svg").stat().st_size > 1000
+    for more, complaint in (
+        (("--limit", 3), "--limits gives several"),
+        (("-o", "kept.json"), "--limit designs the plan to keep"),
+    ):
+        refused = run(*asked, *more, cwd=folder)
+        assert refused.returncode == 2
+        assert complaint in refused.stderr

@@ -129,3 +129,47 @@ def test_a_form_with_one_question_is_checked_for_any_mechanism():
     leakages = sp.leakage_matrix(people, 1.0, mechanism="ss")
     expected = [1.0, *(leakages[name, "job"].value for name in ("ill", "sex"))]
     assert plan.check(people).totals.tolist() == expected
+
+
+def test_limits_are_compared_with_a_shared_confidence():
+    people = sp.make_survey(3_000, seed=2).select(["age", "income", "coffee", "sleep"])
+    found = sp.compare_limits(people, [3, 1, 2, 1], seconds=3, shape="never", precision=0.02)
+    assert found.limits == (1.0, 2.0, 3.0)
+    assert [plan.confidence for plan in found.plans] == [0.9834] * 3
+    assert all(
+        plan.totals.max() <= limit for plan, limit in zip(found.plans, (1, 2, 3), strict=True)
+    )
+    columns = found.to_arrow().to_pydict()
+    assert columns["people"] == [plan.people_for(0.02) for plan in found.plans]
+    for key, sign in (("half_width", -1), ("people", -1), ("record", 1)):
+        assert all(sign * np.diff(columns[key]) > 0)
+    wide = np.multiply(columns["half_width"], np.sqrt(found.people / np.array(columns["people"])))
+    np.testing.assert_allclose(wide, 0.02, rtol=1e-3)
+    alone = sp.design(people, 2.0, seconds=3, shape="never", confidence=0.9834)
+    assert [f.attributes for f in alone.forms] == [f.attributes for f in found.plans[1].forms]
+    assert {row["series"] for row in found.chart().to_dict()["concat"][0]["data"]["values"]} == {
+        "the design",
+        "one question each",
+    }
+
+
+def test_a_single_limit_keeps_the_confidence_and_tables_need_none(people):
+    alone = sp.compare_limits(people, [1.0], seconds=1, shape="never")
+    assert alone.plans[0].confidence == alone.confidence == 0.95
+    table = sp.compare_limits(
+        people, [1.0, 2.0], scope="table", seconds=2, shape="never", people=50
+    )
+    assert table.confidence is None
+    assert table.people == 50
+    assert table.to_dict()["designs"]["limit"] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("limits", [[], 2.0, "1,2", [0.0], [1.0, None], range(1, 30)])
+def test_odd_limits_raise(people, limits):
+    with pytest.raises(sp.InputError, match="limits"):
+        sp.compare_limits(people, limits)
+
+
+def test_limits_take_the_options_of_a_design(people):
+    with pytest.raises(sp.InputError, match="there is no option 'limit'"):
+        sp.compare_limits(people, [1.0], limit=2.0)

@@ -16,6 +16,7 @@ from seepage.cli.options import (
     given,
     grouped,
     output_options,
+    parse_numbers,
     print_reading_notes,
     reject_options,
 )
@@ -99,9 +100,15 @@ def _write(plan: Any, result: Any, data: str, text: Callable[..., str]) -> None:
 @click.command("design", cls=FileCommand)
 @click.argument("data")
 @click_options(DesignOptions)
+@click.option(
+    "--limits",
+    metavar="A,B,...",
+    callback=parse_numbers,
+    help="Compare the designs for several limits, all of which hold together; saves no plan.",
+)
 @chart_option("the comparison")
 @OUTPUT_OPTIONS
-def design(data: str, **_: Any) -> None:
+def design(data: str, limits: list[float] | None, **_: Any) -> None:
     """Find the forms that keep every attribute's total within a limit with the least error.
 
     Ctrl-C ends the search; the best design so far is certified and kept.
@@ -111,7 +118,11 @@ def design(data: str, **_: Any) -> None:
       seepage design survey.csv --limit 3 -o plan.json --report plan.html
       seepage design survey.csv --limit 3 --known sex,age --record-limit 6
       seepage design survey.csv --limit 2 --want "smoker x ill" --want "mean age"
+      seepage design survey.csv --limits 1,2,3 --chart limits.svg
     """
+    if limits is not None:
+        _compare_limits(data, limits)
+        return
     from seepage.cli.design_text import design_text
     from seepage.designs.design_search import find_design
     from seepage.plan.designed_plan import plan_of_design
@@ -119,6 +130,20 @@ def design(data: str, **_: Any) -> None:
     result = _within_limits(find_design, DesignOptions, data)
     print_reading_notes(data, result.pairs)
     _write(plan_of_design(result), result, data, design_text)
+
+
+def _compare_limits(data: str, limits: list[float]) -> None:
+    """Print the table of designs for several limits, and draw it where a file is given."""
+    from seepage.cli.design_text import limits_text
+    from seepage.plan.designed_plan import compare_limits
+
+    reject_options(["limit", "limit_of"], "--limits gives several")
+    reject_options(["output", "report"], "--limits compares; --limit designs the plan to keep")
+    with engine_session(data), progress_bar("searching") as progress:
+        found = compare_limits(data, limits, progress=progress, **given(DesignOptions))
+    options = click.get_current_context().params
+    write_chart(found, options["chart"])
+    emit(format_result(options["form"], found, limits_text, Path(data).name), None)
 
 
 # Collecting -------------------------------------------------------------------------------------

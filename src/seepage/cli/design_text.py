@@ -81,6 +81,43 @@ def design_text(design: Any, name: str) -> str:
     return "\n".join([*filter(None, heading), *parts, *notes])
 
 
+def limits_text(found: Any, name: str) -> str:
+    """Return what each limit costs as text, and how to keep the plan of one."""
+    from seepage.plan.plan_precision import points, rounded_people
+    from seepage.plan.plan_text import factor
+
+    width = points(found.width).removesuffix(".0")
+    heads = ["limit", "odds change at most", f"share within, {found.people:,} people"]
+    heads += [f"people for {width} points", "one question each needs", "whole record"]
+    columns, rows = found._columns(), [heads]
+    for row in zip(*(columns[key] for key in columns if key != "forms"), strict=True):
+        limit, half_width, people, record, ratio = row
+        rows.append(
+            [
+                f"{limit:g}",
+                f"{factor(limit)} times",
+                f"{points(half_width)} points",
+                "-" if people is None else rounded_people(people),
+                "-" if ratio is None else f"{ratio:.2g} times as many",
+                shortest_above(record),
+            ]
+        )
+    whom, level = "for this table only", ""
+    if found.confidence is not None:
+        whom, each = f"for the population at {found.confidence:g}", found.plans[0].confidence
+        level = f" --confidence {each:g}" if len(found.plans) > 1 else ""
+    keep = f"the same command with --limit L{level} -o plan.json in place of --limits"
+    shared = [note for note in found.plans[0].notes if all(note in p.notes for p in found.plans)]
+    return "\n".join(
+        [
+            f"{name}: {len(rows) - 1} limits (nats), all of which hold together {whom}",
+            text_columns(rows),
+            f"The plan of the limit that you choose: {keep}",
+            *(naming(note, option_names()) for note in shared),
+        ]
+    )
+
+
 def _forms_text(design: Any) -> str:
     rows = [["form", "share", "record", "attributes and budgets"]]
     for number, form in enumerate(design.forms[:SHOWN_FORMS], 1):

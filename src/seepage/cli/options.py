@@ -147,6 +147,13 @@ def _parse_names(_: Any, option: Any, value: str | tuple[str, ...] | None) -> li
     return [name.strip() for name in (value or "").split(",") if name.strip()]
 
 
+def parse_numbers(_: Any, option: click.Parameter, value: str | None) -> list[float] | None:
+    """Return numbers with commas between as a list; None if the option was not given."""
+    if value is None:
+        return None
+    return [_number(text.strip(), f"each of {option_name(option)}") for text in value.split(",")]
+
+
 def _parse_bins(_: Any, __: Any, rules: tuple[str, ...]) -> Any:
     """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
     parsed = dict[str, str | list[float]]()

@@ -1,7 +1,7 @@
 """`find_design`: start forms, column generation, shaped reports, and the result."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import chain
@@ -100,6 +100,13 @@ def find_design(data: Any, options: DesignOptions) -> Design:
 def designed(data: Any, options: DesignOptions) -> Design:
     """Return the design of `find_design`."""
     reading = Timer(options.seconds)
+    records, notes = read_records(data, options)
+    found = search_design(records, options, reading.elapsed)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[str]]:
+    """Return the records to design with, and notes on the columns that are left out."""
     data, settled, notes = settle(data, options, asked=True)
     records = as_records(data, **options.records_options(options.seed, options.scope) | settled)
     if records.fixed is None and (options.order or options.answers == "merged"):
@@ -109,8 +116,7 @@ def designed(data: Any, options: DesignOptions) -> Design:
         )
     hint = Text("give the table itself, or ", Setting("scope", "population"))
     check_whole_table(records, "exact", "designs for the table", options.scope, hint)
-    found = search_design(records, options, reading.elapsed)
-    return replace(found, notes=(*notes, *found.notes))
+    return records, notes
 
 
 def search_design(records: Records, options: DesignOptions, reading: float = 0.0) -> Design:
