@@ -6,6 +6,7 @@ import pytest
 
 import junk_arguments
 from junk_arguments import JUNK, call, callables, examples
+from seepage.errors import SeepageWarning
 
 
 def wrong(name):
@@ -16,6 +17,7 @@ def wrong(name):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
+                    warnings.simplefilter("ignore", SeepageWarning)  # ours, like our errors
                     call(name, key, value)
             except Exception as problem:
                 found.append(f"{key}={kind}: {problem!r:.150}")

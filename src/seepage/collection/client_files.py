@@ -124,7 +124,8 @@ def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
     if path is None:
         return texts
     try:
-        given = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, str])
+        content = _checks.input_path(path, "texts").read_bytes()
+        given = msgspec.json.decode(content, type=dict[str, str])
     except (OSError, msgspec.MsgspecError) as error:
         rule = "an object of texts, as JSON"
         raise InputError(f"texts must be {rule}: {path} ({error})", parameter="texts") from None
@@ -174,7 +175,8 @@ def questionnaire_page(
     """
     if isinstance(labels, (str, os.PathLike)):
         labels = read_labels(labels, plan.domain)
-    is_own, strings = endpoint == OWN_ENDPOINT, read_texts(texts)
+    is_own = isinstance(endpoint, str) and endpoint == OWN_ENDPOINT
+    strings = read_texts(texts)
     address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
     allowed = "'none'" if address is None else address.partition("?")[0]
     survey = {

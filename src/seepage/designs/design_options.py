@@ -178,7 +178,7 @@ class DesignOptions(PlanningOptions):
         _checks.inner_probability(self.confidence, "confidence")
         _checks.choice(self.objective, "objective", ("mean", "largest"))
         if self.people is not None:
-            _checks.integer(self.people, "people", 1)
+            _checks.integer(self.people, "people", 1, 2**53)
         if self.precision is not None:
             _checks.inner_probability(self.precision, "precision")
         if self.people is not None and self.precision is not None:
