@@ -26,7 +26,6 @@ from seepage.cli.output import (
     emit,
     format_result,
     progress_bar,
-    text_columns,
     write_chart,
     write_result,
 )
@@ -316,7 +315,7 @@ def estimate(reports: str, plan_path: str, table: str | None, **options: Any) ->
       seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
       seepage estimate reports.jsonl.gz --plan plan.json
     """
-    from seepage.cli.design_text import table_text
+    from seepage.cli.design_text import estimates_text, table_text
     from seepage.plan import Plan
 
     plan, formula, consistent = Plan.load(plan_path), options["regress"], options["consistent"]
@@ -341,7 +340,7 @@ def estimate(reports: str, plan_path: str, table: str | None, **options: Any) ->
         found = plan.table(source, names[0], by=names[1:], weights=weights)
         write_result(found.consistent() if consistent else found, table_text, found)
     else:
-        write_result(plan.estimate(source, consistent=consistent, weights=weights), _text)
+        write_result(plan.estimate(source, consistent=consistent, weights=weights), estimates_text)
 
 
 def _survey_weights(
@@ -394,20 +393,3 @@ def _parse_names(text: str, known: tuple[str, ...]) -> list[str]:
         names.append(",".join(parts[:size]))
         parts = parts[size:]
     return names
-
-
-def _text(estimates: Any) -> str:
-    how = "nearest distributions" if estimates.consistent else "unbiased"
-    cells = estimates.to_arrow().select(["attribute", "value", "frequency", "standard_error"])
-    rows = [
-        [*names, f"{f:.5f}", f"{e:.5f}"]
-        for *names, f, e in zip(*cells.to_pydict().values(), strict=True)
-    ]
-    notes = [
-        f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
-        for name in estimates.unestimated
-    ]
-    notes += [f"mean of {name}: {mean}" for name, mean in estimates.means.items()]
-    about = f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
-    table = text_columns([["attribute", "value", "frequency", "standard error"], *rows])
-    return "\n".join([about, table, *notes])

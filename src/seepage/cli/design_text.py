@@ -1,4 +1,4 @@
-"""Plans as text: calibrated budgets, designs with the sentence of their plan, tables of reports."""
+"""Plans as text: calibrated budgets, designs, several limits; estimates from reports."""
 
 import math
 from typing import Any
@@ -178,3 +178,21 @@ def _comparison_text(precision: Any) -> str:
             ]
         )
     return text_columns(rows, left=True)
+
+
+def estimates_text(estimates: Any) -> str:
+    """Return estimated frequencies and means as text."""
+    how = "nearest distributions" if estimates.consistent else "unbiased"
+    cells = estimates.to_arrow().select(["attribute", "value", "frequency", "standard_error"])
+    rows = [
+        [*names, f"{f:.5f}", f"{e:.5f}"]
+        for *names, f, e in zip(*cells.to_pydict().values(), strict=True)
+    ]
+    notes = [
+        f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
+        for name in estimates.unestimated
+    ]
+    notes += [f"mean of {name}: {mean}" for name, mean in estimates.means.items()]
+    about = f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
+    table = text_columns([["attribute", "value", "frequency", "standard error"], *rows])
+    return "\n".join([about, table, *notes])
