@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from plan_examples import DOMAIN, counts, people, plan_for
 from seepage.collection import report_sums as sums
-from seepage.collection.estimated_pairs import _rounded_marginal, _rounded_table, rake
+from seepage.collection.report_leakage import _rounded_marginal, _rounded_table, rake
 from seepage.collection.report_sums import pool_reports
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
