@@ -24,7 +24,7 @@ from seepage.collection.estimated_cells import (
     within_unit,
 )
 from seepage.collection.report_source import open_reports
-from seepage.collection.report_sums import product_variance
+from seepage.collection.report_sums import product_variance, summing_matrix
 from seepage.collection.report_vectors import sum_cells
 from seepage.data.domain import Attribute
 from seepage.designs.equal_budgets import equal_split
@@ -116,7 +116,7 @@ class Table(EstimatedCells):
         axes = [self._axis(name) for name in names]
         if len(set(axes)) < len(axes) or not axes:
             raise InputError("the attributes of a marginal must be different, at least one")
-        sums = self._summing(axes)
+        sums = summing_matrix(self._shape, axes)
         values, covariance = sums @ self.values, sums @ self.covariance @ sums.T
         chosen = tuple(self.attributes[axis] for axis in axes)
         return _table(chosen, values, covariance, self.people, self.effective)
@@ -124,13 +124,6 @@ class Table(EstimatedCells):
     def _axis(self, name: str) -> int:
         names = [attribute.name for attribute in self.attributes]
         return names.index(_checks.choice(name, "attribute", names))
-
-    def _summing(self, axes: Sequence[int]) -> Floats:
-        """Return the 0-1 matrix that sums the cells to those of some attributes."""
-        codes = np.unravel_index(np.arange(len(self.values)), self._shape)
-        shape = [self._shape[axis] for axis in axes]
-        cells = np.ravel_multi_index([codes[axis] for axis in axes], shape)
-        return np.asarray(cells == np.arange(np.prod(shape))[:, None], dtype=np.float64)
 
     # Shares and means ---------------------------------------------------------------------------
 
@@ -152,7 +145,7 @@ class Table(EstimatedCells):
             )
         others = " and ".join(name for i, name in enumerate(names) if i not in axes)
         what = f"share of {others} given {' and '.join(names[axis] for axis in axes)}"
-        groups = self._summing(axes)
+        groups = summing_matrix(self._shape, axes)
         return self._ratios(what, self.attributes, np.eye(len(self.values)), groups.T @ groups)
 
     def _ratios(
@@ -195,8 +188,8 @@ class Table(EstimatedCells):
         axes = [self._axis(one) for one in as_texts(given, "given")]
         if axis in axes:
             raise InputError(f"given must not have {name!r}, of which it is the mean")
-        codes = np.unravel_index(np.arange(len(self.values)), self._shape)[axis]
-        groups = self._summing(axes) if axes else np.ones((1, len(self.values)))
+        codes = np.indices(self._shape)[axis].ravel()
+        groups = summing_matrix(self._shape, axes) if axes else np.ones((1, len(self.values)))
         attributes = tuple(self.attributes[one] for one in axes)
         what = f"mean of {name}" + (
             f" given {' and '.join(a.name for a in attributes)}" if axes else ""
@@ -233,11 +226,7 @@ class Table(EstimatedCells):
         )
 
     def _compared(
-        self,
-        value: str | None,
-        groups: Sequence[Labels],
-        function: Callable[[Any, Any], Any],
-        bounded: bool = False,
+        self, value: Any, groups: Any, function: Callable[[Any, Any], Any], bounded: bool = False
     ) -> Estimated:
         """Return a function of the shares of a value in two groups."""
         outcome, others = self.attributes[0], self.attributes[1:]

@@ -356,9 +356,7 @@ def regress(
     parsed = parse_formula(formula, column_names(data))
     columns = clear_columns(data, [parsed.outcome, *parsed.names])
     said = column_texts(columns[parsed.outcome])
-    if isinstance(weights, str):
-        weights = clear_columns(data, [weights])[weights]
-    given = np.ones(len(said)) if weights is None else checked_weights(weights, len(said))
+    given = checked_weights(weights, len(said), data)
     values, labels, matrix = _randomised(randomiser, parsed.outcome, sorted(set(said)))
     position = {label: index for index, label in enumerate(labels)}
     reports = np.array([position[one] for one in said])

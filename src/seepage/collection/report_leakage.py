@@ -228,8 +228,7 @@ class ReportAnalysis(Result):
     Parameters
     ----------
     estimates
-        The cross-fitted estimates, which selection of the maximum does not bias upward.  They do
-        not include values too rare to be distinguished by the reports.
+        The cross-fitted estimates, not biased upward; without values too rare to distinguish.
     lower, upper
         Confidence limits of each leakage, not simultaneous.  An upper limit of epsilon means that
         the reports do not exclude the largest possible leakage.

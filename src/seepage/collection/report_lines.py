@@ -56,15 +56,7 @@ class ReportLine(msgspec.Struct, omit_defaults=True):
 
 
 class ReportLines(NamedTuple):
-    """The reports of files of JSON Lines.
-
-    Parameters
-    ----------
-    table
-        One row per person, as `Plan.perturb` returns it.
-    notes
-        The number of skipped lines and their line numbers, never their content.
-    """
+    """Reports, one row per person, and notes on skipped lines: numbers, never their content."""
 
     table: pa.Table
     notes: tuple[str, ...]

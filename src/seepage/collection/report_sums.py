@@ -54,6 +54,13 @@ def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
     return {name: mechanisms[name] for name in names if mechanisms[name].informative}
 
 
+def summing_matrix(shape: Sequence[int], axes: Sequence[int]) -> Floats:
+    """Return the 0-1 matrix that sums the cells of a table to those of some of its axes."""
+    codes, kept = np.indices(shape), [shape[axis] for axis in axes]
+    cells = np.ravel_multi_index([codes[axis].ravel() for axis in axes], kept)
+    return np.asarray(cells == np.arange(np.prod(kept))[:, None], dtype=np.float64)
+
+
 def wanted_rows(plan: Plan, *names: str) -> Floats | None:
     """Return B of one attribute whose mean is wanted; None for frequencies and joint tables."""
     return wanted_of(plan).rows.get(plan.domain.index(names[0])) if len(names) == 1 else None
@@ -187,11 +194,8 @@ class MatrixSums:
 
     def marginal_matrix(self, *names: str) -> Floats:
         """Return B, the 0-1 matrix that sums cells of all answers to cells of some attributes."""
-        codes = np.unravel_index(np.arange(len(self._cells)), tuple(self.values.values()))
-        of_name = dict(zip(self.values, codes, strict=True))
-        shape = [self.values[name] for name in names]
-        cells = np.ravel_multi_index([of_name[name] for name in names], shape)
-        return np.asarray(cells == np.arange(np.prod(shape))[:, None], dtype=np.float64)
+        axes = [list(self.values).index(name) for name in names]
+        return summing_matrix(tuple(self.values.values()), axes)
 
     def coefficients(self, *names: str) -> Floats | None:
         """Return A, one row per report and one column per cell of some attributes.

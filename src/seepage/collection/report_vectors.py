@@ -228,8 +228,17 @@ def report_weights(source: ReportSource, weights: Any) -> Floats | None:
     return checked_weights(weights, source.records)
 
 
-def checked_weights(weights: Any, records: int) -> Floats:
-    """Return weights as numbers; warn where one is shared by so few people that it tells who."""
+def checked_weights(weights: Any, records: int, data: Any = None) -> Floats:
+    """Return weights as numbers, 1 for None, or a column of the data by its name.
+
+    Warn where one is shared by so few people that it tells who.
+    """
+    from seepage.collection.regression import clear_columns
+
+    if weights is None:
+        return np.ones(records)
+    if isinstance(weights, str):
+        weights = clear_columns(data, [weights])[weights]
     try:
         given: Floats = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -287,19 +296,15 @@ def rake_weights(
         name: dict(_checks.mapping(known, f"totals of {name!r}"))
         for name, known in _checks.mapping(totals, "totals").items()
     }
-    names = [*shares, *([weights] if isinstance(weights, str) else [])]
-    columns = clear_columns(data, names)
-    records = len(columns[names[0]])
-    start = columns[weights] if isinstance(weights, str) else weights
-    raked = np.ones(records) if start is None else checked_weights(start, records)
-    targets = []
+    if not shares:
+        raise InputError("totals must be given for at least one attribute", parameter="totals")
+    columns, targets = clear_columns(data, shares), []
+    records = len(next(iter(columns.values())))
+    raked = checked_weights(weights, records, data)
     for name, known in shares.items():
-        values = np.asarray(columns[name]).astype(str)
-        found, codes = np.unique(values, return_inverse=True)
-        wanted = {
-            str(value): _checks.weight(total, f"totals of {name!r}")
-            for value, total in known.items()
-        }
+        found, codes = np.unique(columns[name].astype(str), return_inverse=True)
+        label = f"totals of {name!r}"
+        wanted = {str(value): _checks.weight(total, label) for value, total in known.items()}
         if set(found.tolist()) != set(wanted):
             missing = sorted(set(found.tolist()) ^ set(wanted))[0]
             raise InputError(
