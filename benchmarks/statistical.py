@@ -65,7 +65,7 @@ def _speed() -> Iterator[Figure]:
 
 def _estimate(pairs: PairCounts, surrogates: int, name: str = "grr") -> LeakageEstimates:
     return estimate_leakage(
-        pairs, mechanism=name, epsilon=1.0, replicas=REPLICAS, surrogates=surrogates, seed=SEED
+        pairs, mechanism=name, epsilon=1.0, replicas=REPLICAS, surrogates=surrogates, rng=SEED
     )
 
 
@@ -82,7 +82,7 @@ def _against_records() -> Iterator[Figure]:
                 pairs=[("sex", "occupation")],
                 replicas=REPLICAS,
                 surrogates=surrogates,
-                seed=SEED,
+                rng=SEED,
                 method=method,
                 threads=1,
             )

@@ -227,7 +227,7 @@ def adult_parts(complete: PairCounts, size: int) -> list[PairCounts]:
             values = pa.array(attribute.values)
             records = records.filter(pc.is_in(records[attribute.name], value_set=values))
     return [
-        Records.from_data(records, sample=size, seed=seed, domain=complete.domain).pairs()
+        Records.from_data(records, sample=size, rng=seed, domain=complete.domain).pairs()
         for seed in SEEDS
     ]
 
@@ -236,7 +236,7 @@ def celeba() -> None:
     """Print what would make CelebA's errors twice as large, and what would not."""
     people = Data().celeba
     pairs, half = people.pairs(), people.records // 2
-    sample = Records.from_data(dataset("celeba").read(), sample=half, seed=SEED).pairs()
+    sample = Records.from_data(dataset("celeba").read(), sample=half, rng=SEED).pairs()
     drawn = [with_replacement(people, seed) for seed in SEEDS]
     found: dict[str, Callable[[str, float], Iterable[Floats]]] = {
         "50 replicas": lambda name, epsilon: estimates(pairs, epsilon, name, DRAWS),

@@ -103,7 +103,7 @@ def counted() -> sp.Records:
 def examples() -> dict[str, Any]:
     """Return one example of each public class and of each kind of result."""
     pairs, plan = sp.count_pairs(people()), sp.calibrate(people(), 2.0)
-    reports = plan.perturb(people(), seed=1)
+    reports = plan.perturb(people(), rng=1)
     analysis = sp.analyse(people(), 1.0)
     channel = pairs.channel("sex", "smoker")
     grr = sp.GRR(2, 1.0)
@@ -129,7 +129,7 @@ def examples() -> dict[str, Any]:
         sp.compare_limits(people(), [1.0, 2.0], seconds=1.0),
         *(sp.benchmark_analysers(people()), sp.benchmark_mechanisms(people(), [1.0])),
         *(sp.correlation_matrix(people(), "mi"), sp.stream_leakage(channel.matrix, 1.0, steps=2)),
-        sp.estimate_leakage(people(), 1.0, mechanism="grr", replicas=2, surrogates=10, seed=1),
+        sp.estimate_leakage(people(), 1.0, mechanism="grr", replicas=2, surrogates=10, rng=1),
         *(grr, grr.perturb([0, 1], rng=1), grr.estimate(grr.perturb([0, 1], rng=1))),
         *(
             sp.MatrixMechanism([[0.9, 0.1], [0.2, 0.8]]),
@@ -180,12 +180,12 @@ def _arguments() -> dict[str, Any]:
         "columns": 0,
         "names": {"sex": "gender"},
         "metric": "mi",
-        "seed": 1,
+        "rng": 1,
         "surrogates": 10,
         "replicas": 2,
         "mechanism": "grr",
         "mechanisms": ["grr"],
-        "reports": sp.calibrate(people(), 2.0).perturb(people(), seed=1),
+        "reports": sp.calibrate(people(), 2.0).perturb(people(), rng=1),
         "name": "sex",
     }
 

@@ -119,7 +119,7 @@ PEOPLE = pa.table({"sex": ["F", "M"] * 20, "smoker": [True, False] * 20})
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "lest", "least"),
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "confidense", "confidence"),
         (lambda **options: sp.Records.from_data(PEOPLE, **options), "sampl", "sample"),
-        (lambda **options: survey_plan().perturb(PEOPLE, **options), "sed", "seed"),
+        (lambda **options: survey_plan().perturb(PEOPLE, **options), "rgn", "rng"),
         (lambda **options: survey_plan().check(PEOPLE, **options), "column", "columns"),
     ],
 )
@@ -145,22 +145,22 @@ def test_input_errors_are_seepage_errors_and_value_errors():
 PEOPLE = pa.table({"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25})
 RECORDS = sp.Records.from_data(PEOPLE)
 SEEDED = {
-    "benchmark": lambda seed: sp.benchmark_mechanisms(RECORDS.pairs(), [1.0], seed=seed),
+    "benchmark": lambda seed: sp.benchmark_mechanisms(RECORDS.pairs(), [1.0], rng=seed),
     "calibrate": lambda seed: sp.calibrate(
-        RECORDS, 2.0, guarantee="sampled", mechanism="grr", seed=seed
+        RECORDS, 2.0, guarantee="sampled", mechanism="grr", rng=seed
     ),
     "estimate": lambda seed: sp.estimate_leakage(
-        RECORDS.pairs(), mechanism="grr", epsilon=1.0, seed=seed
+        RECORDS.pairs(), mechanism="grr", epsilon=1.0, rng=seed
     ),
     "perturb": lambda seed: sp.mechanism("grr", 3, 1.0).perturb([0, 1], seed),
-    "records": lambda seed: sp.Records.from_data(PEOPLE, sample=10, seed=seed),
+    "records": lambda seed: sp.Records.from_data(PEOPLE, sample=10, rng=seed),
     "sample": lambda seed: RECORDS.sample(3, seed),
     "sampled": lambda seed: sp.total_leakage(
-        RECORDS, 1.0, mechanism="grr", guarantee="sampled", seed=seed
+        RECORDS, 1.0, mechanism="grr", guarantee="sampled", rng=seed
     ),
     "survey": lambda seed: sp.make_survey(10, seed),
     "witness": lambda seed: sp.total_leakage(
-        RECORDS, 1.0, mechanism="grr", guarantee="witness", seed=seed
+        RECORDS, 1.0, mechanism="grr", guarantee="witness", rng=seed
     ),
 }
 

@@ -83,7 +83,7 @@ def totals(table):
         for name in ("worst", "exact", "merged", "independent", "sum")
     }
     found["sampled"] = sp.total_leakage(
-        records, 1.0, mechanism="grr", guarantee="sampled", reports=2_000, seed=3
+        records, 1.0, mechanism="grr", guarantee="sampled", reports=2_000, rng=3
     ).values.tolist()
     found["population"] = sp.total_leakage(
         records, 1.0, mechanism="grr", guarantee="exact", scope="population"
@@ -111,7 +111,7 @@ def reports(table):
     """Reports drawn with a seed, and the frequencies estimated from them."""
     records = _records(table)
     plan = sp.design(records, 2.0, scope="table", shape="never", seconds=60)
-    drawn = plan.perturb(_frame(table).slice(0, 3_000).select(list(COLUMNS[table])), seed=7)
+    drawn = plan.perturb(_frame(table).slice(0, 3_000).select(list(COLUMNS[table])), rng=7)
     estimate = plan.estimate(drawn)
     return {
         "estimate": estimate.to_arrow()["frequency"].to_pylist(),

@@ -246,13 +246,26 @@ def instance(value: Any, name: str, kind: type[Kind], what: str) -> Kind:
     return value
 
 
-def generator(seed: Any, name: str = "seed") -> "np.random.Generator":
+def generator(rng: Any, name: str = "rng") -> "np.random.Generator":
     """Return the random generator of a seed: an integer of at least 0, a generator, or None."""
     import numpy as np
 
-    if isinstance(seed, np.random.Generator):
-        return seed
-    return np.random.default_rng(None if seed is None else integer(seed, name, 0))
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(None if rng is None else integer(rng, name, 0))
+
+
+def set_seed(options: Any, maximum: int | None = None, *, required: bool = False) -> None:
+    """Replace the field `rng` of frozen options by its seed, drawn where it is a generator.
+
+    It is an integer of at least 0, a `numpy.random.Generator`, or None unless it is required.
+    """
+    rng = options.rng
+    if type(rng).__name__ == "Generator" and hasattr(rng, "integers"):
+        rng = int(rng.integers(2**63))
+    if rng is not None or required:
+        rng = integer(rng, "rng", 0, maximum)
+    object.__setattr__(options, "rng", rng)
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:

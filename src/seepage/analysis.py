@@ -274,7 +274,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         target_delta=options.target_delta,
         confidence=options.confidence,
         reports=options.reports,
-        seed=options.seed,
+        rng=options.rng,
         progress=options.progress,
     )
     name = options.name
@@ -283,7 +283,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     data, settled, notes = settle(data, options, asked=False)
     reading = {**options.reading, **settled}
     if options.sample is not None:
-        reading |= {"sample": options.sample, "seed": options.seed}
+        reading |= {"sample": options.sample, "rng": options.rng}
     needs_records = bool(
         options.sample is not None or options.people or not set(names) <= set(FROM_PAIRS)
     )
@@ -308,7 +308,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         draws = default_people(counted, matrix.releases) if needs_records else 0
     experience = None
     if draws:
-        how = options.view, draws, settings.confidence, settings.seed, settings.progress
+        how = options.view, draws, settings.confidence, settings.rng, settings.progress
         experience = experience_of(counted, matrix.releases, *how)
     about = name, options.command, limits, experience
     return Analysis(matrix, totals, *about, notes=tuple(notes))

@@ -35,7 +35,7 @@ class AnalysisOptions(DataOptions):
         Above 0 every leakage is a robust bound, for an adversary whose rows are within this total
         variation distance of the table's, see `leakage_matrix`.  Of the totals only `worst` and
         `independent` are then computed, and there is no page.
-    target_delta, confidence, reports, seed
+    target_delta, confidence, reports, rng
         As in `total_leakage`.
     sample
         Number of records to draw without replacement with `seed`; None for all records.
@@ -87,7 +87,7 @@ class AnalysisOptions(DataOptions):
     sample: int | None = option(
         None, "Analyse N records drawn at random: totals are assumed.", metavar="N"
     )
-    seed: int | None = option(0, "Seed of sampled and witness totals, and of the sample.")
+    rng: Any = option(0, "Seed of sampled and witness totals, and of the sample.", name="seed")
     people: int | None = option(
         None,
         "Draw N people and show their realised privacy loss; by default 1000 if totals need "
@@ -103,6 +103,7 @@ class AnalysisOptions(DataOptions):
         if self.name is not None:
             _checks.text(self.name, "name")
         _checks.text(self.command, "command")
+        _checks.set_seed(self)
         if self.people is not None:
             _checks.integer(self.people, "people", 0, _checks.MAX_DRAWS)
         _checks.probability(self.radius, "radius")

@@ -148,7 +148,7 @@ def kept_claims(count, samples):
         else:
             epsilon, k = 1.0 + seed % 3, 3
             drawn = unary(rng, k, 0.5, 1 / (1 + math.exp(epsilon)), samples)
-        refuted += sp.audit(drawn, claim=epsilon, seed=seed).verdict == "refuted"
+        refuted += sp.audit(drawn, claim=epsilon, rng=seed).verdict == "refuted"
     return refuted / count
 
 

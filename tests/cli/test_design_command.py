@@ -16,7 +16,7 @@ from seepage._numerics import ceiling_text
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("design")
     columns = ["age", "income", "coffee", "sleep"]
-    table = sp.make_survey(2000, seed=1)
+    table = sp.make_survey(2000, rng=1)
     frame = table if isinstance(table, pa.Table) else pa.Table.from_pandas(table)
     pa.csv.write_csv(frame.select(columns), place / "survey.csv")
     return place

@@ -81,7 +81,7 @@ def test_json_and_csv_of_a_sample_say_so(folder):
 @pytest.mark.parametrize("which", ["analysers", "mechanisms"])
 def test_a_benchmark_of_a_sample_says_so(folder, tmp_path, which):
     counts = tmp_path / "sample.pairs"
-    sample = sp.Records.from_data(folder / "t.csv", sample=100, seed=1)
+    sample = sp.Records.from_data(folder / "t.csv", sample=100, rng=1)
     sample.pairs().select(["b", "age"]).save(counts)
     for form, stream in (("table", "stdout"), ("json", "stdout"), ("csv", "stderr")):
         done = run("benchmark", which, counts, "-e", 1, "--format", form)

@@ -44,7 +44,7 @@ def test_json_and_csv_hold_every_pair():
 
 def test_the_library_gives_the_same_numbers():
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
-    found = sp.estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, seed=7)
+    found = sp.estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=7)
     result = json.loads(run(*FEW, "--format", "json").stdout)["estimates"]
     for row in result:
         assert row["corrected"] == found[row["target"], row["source"]].corrected

@@ -130,7 +130,7 @@ def test_means_of_bins_and_of_scores(clear):
 
 def test_one_attribute_is_estimated_as_plan_estimate_does():
     plan = three_forms(PAIRS)
-    reports = plan.perturb(PEOPLE, seed=1)
+    reports = plan.perturb(PEOPLE, rng=1)
     for name in DOMAIN.names:
         alone, table = plan.estimate(reports)[name], plan.table(reports, name)
         assert np.allclose(table.values, alone.frequencies)
@@ -143,7 +143,7 @@ def test_one_attribute_is_estimated_as_plan_estimate_does():
 def test_a_table_is_the_same_from_all_attributes_of_a_form():
     """The marginal of a larger table of one form, and the table of all pairs."""
     plan = forms_plan(PAIRS, [product(sex=2.0, job=("oue", 2.0), ill=1.5)])
-    reports = plan.perturb(PEOPLE, seed=2)
+    reports = plan.perturb(PEOPLE, rng=2)
     whole, pair = plan.table(reports, ["ill", "job", "sex"]), plan.table(reports, "ill", by="sex")
     assert np.allclose(
         whole.marginal("ill", "job").values, plan.table(reports, "ill", by="job").values
@@ -156,7 +156,7 @@ def test_a_table_is_the_same_from_all_attributes_of_a_form():
 
 def test_consistency_is_on_request():
     plan = plan_for(PAIRS, 0.2)
-    table = plan.table(plan.perturb(PEOPLE, seed=5), "job", by="ill")
+    table = plan.table(plan.perturb(PEOPLE, rng=5), "job", by="ill")
     assert table.values.min() < 0
     nearest = table.consistent()
     assert nearest.values.min() >= 0
@@ -169,7 +169,7 @@ def test_the_price_of_asking_together_is_stated():
     with pytest.raises(
         InputError, match="design with want='sex x job' would: 10% of 2,000 people"
     ) as e:
-        plan.table(plan.perturb(PEOPLE, seed=1), "sex", by="job")
+        plan.table(plan.perturb(PEOPLE, rng=1), "sex", by="job")
     assert "variance of other estimates rises by at most 11%" in str(e.value)
 
 
@@ -232,7 +232,7 @@ def test_weights_undo_unequal_sampling():
     women, rng, scores, shares = np.mean(sex == "F"), np.random.default_rng(2), [], []
     for _ in range(60):
         rows = rng.choice(len(sex), 3000, p=chance / chance.sum())
-        reports = plan.perturb(population.take(rows), seed=int(rng.integers(1 << 40)))
+        reports = plan.perturb(population.take(rows), rng=int(rng.integers(1 << 40)))
         found = plan.estimate(reports, weights=1 / chance[rows])
         share, ill = found.share("sex", "F"), found.share("ill", "yes")
         scores.append((ill.value - truth) / ill.standard_error)

@@ -60,7 +60,7 @@ def test_forms_are_drawn_by_their_shares():
 
 
 def test_forms_and_noise_come_from_the_operating_system_or_a_seed():
-    one, two = (PLAN.perturb(people(2000), seed=3) for _ in range(2))
+    one, two = (PLAN.perturb(people(2000), rng=3) for _ in range(2))
     assert one.equals(two)
     assert not PLAN.perturb(people(2000)).equals(PLAN.perturb(people(2000)))
 
@@ -68,7 +68,7 @@ def test_forms_and_noise_come_from_the_operating_system_or_a_seed():
 def test_the_form_does_not_depend_on_the_record():
     """People with and without an illness get forms alike."""
     data = people(20_000)
-    forms = forms_of(PLAN.perturb(data, seed=1))
+    forms = forms_of(PLAN.perturb(data, rng=1))
     ill = np.asarray(data["ill"]) == "yes"
     table = [np.bincount(forms[ill], minlength=4)[1:], np.bincount(forms[~ill], minlength=4)[1:]]
     expected = np.outer(np.sum(table, axis=1), SHARES)
@@ -79,7 +79,7 @@ def test_the_form_does_not_depend_on_the_record():
 
 
 def test_everyone_reports_on_one_form():
-    reports = PLAN.perturb(people(500), seed=2)
+    reports = PLAN.perturb(people(500), rng=2)
     assert reports.column_names == ["form", "1:sex", "1:job", "2:job", "2:ill", "3:report"]
     forms = forms_of(reports)
     assert set(forms.tolist()) == {1, 2, 3}
@@ -100,7 +100,7 @@ def test_noise_free_reports_are_the_answers():
     data = people(400)
     channels = [product(sex=50.0, job=("ss", 50.0)), matrix(DOMAIN, ["age", "ill"], 50.0)]
     plan = forms_plan(PAIRS, channels)
-    reports = plan.perturb(data, seed=1)
+    reports = plan.perturb(data, rng=1)
     forms = forms_of(reports)
     codes = Records.from_data(data, domain=DOMAIN).domain
     sex = [codes["sex"].code(value) for value in np.asarray(data["sex"])[forms == 1]]
@@ -116,7 +116,7 @@ def test_missing_answers_are_values_and_something_is_always_sent():
     table = pa.table({"a": ["x", None, "y", None] * 50, "b": [None, 1, 0, None] * 50})
     pairs = Records.from_data(table, domain=domain).pairs()
     plan = forms_plan(pairs, [product(a=1.0), product(b=1.0), matrix(domain, ["a", "b"], 1.0)])
-    reports = plan.perturb(table, seed=4)
+    reports = plan.perturb(table, rng=4)
     assert reports.num_rows == 200
     sent = [np.asarray(reports[name].is_valid()) for name in reports.column_names[1:]]
     assert np.sum(sent, axis=0).tolist() == [1] * 200
@@ -125,8 +125,8 @@ def test_missing_answers_are_values_and_something_is_always_sent():
 def test_files_are_written_in_chunks_and_read_back(tmp_path):
     path, output = tmp_path / "people.csv", tmp_path / "reports.parquet"
     pyarrow.csv.write_csv(people(3000), path)
-    assert perturb_file(PLAN, path, output, seed=1) == 3000
-    assert pq.read_table(output).equals(PLAN.perturb(path, seed=1))
+    assert perturb_file(PLAN, path, output, rng=1) == 3000
+    assert pq.read_table(output).equals(PLAN.perturb(path, rng=1))
     source = open_reports(PLAN, output)
     assert source.records == 3000
     assert source.people.sum() == 3000
@@ -152,7 +152,7 @@ def test_files_are_written_in_chunks_and_read_back(tmp_path):
     ],
 )
 def test_damaged_reports_are_rejected_with_their_record(column, change, message):
-    reports = PLAN.perturb(people(100), seed=1)
+    reports = PLAN.perturb(people(100), rng=1)
     index = reports.column_names.index(column)
     field = reports.schema.field(column)
     values = pa.array(change(reports[column].to_pylist()), field.type)
@@ -338,7 +338,7 @@ def test_bytes_are_those_of_the_specification():
 
 def test_a_seed_beside_identifiers_raises():
     with pytest.raises(InputError, match="seed has no effect: the noise is derived"):
-        PLAN.perturb(with_identifiers(3), identifier="id", key=KEY, seed=1)
+        PLAN.perturb(with_identifiers(3), identifier="id", key=KEY, rng=1)
 
 
 # The command -------------------------------------------------------------------------------------

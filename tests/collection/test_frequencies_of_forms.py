@@ -135,7 +135,7 @@ def test_the_error_of_random_halves_is_that_of_sampling_without_replacement():
 
 
 def test_consistent_estimates_are_distributions():
-    found = three_forms(PAIRS).estimate(three_forms(PAIRS).perturb(PEOPLE, seed=1), consistent=True)
+    found = three_forms(PAIRS).estimate(three_forms(PAIRS).perturb(PEOPLE, rng=1), consistent=True)
     for name in DOMAIN.names:
         assert found[name].frequencies.min() >= 0
         assert found[name].frequencies.sum() == pytest.approx(1.0)
@@ -190,7 +190,7 @@ def test_the_best_unbiased_table_is_taken():
 def test_a_matrix_from_which_an_attribute_cannot_be_estimated():
     rows = np.kron(GRR(2, 1.0).channel(), np.ones((2, 1)))
     plan = forms_plan(PAIRS, [MatrixChannel.of(["sex", "ill"], MatrixMechanism(rows))])
-    found = plan.estimate(plan.perturb(PEOPLE, seed=1))
+    found = plan.estimate(plan.perturb(PEOPLE, rng=1))
     assert found.unestimated == ("ill",)
     assert set(found.estimates) == {"sex"}
     with pytest.raises(InputError, match="carry no information"):
@@ -238,7 +238,7 @@ def test_standard_errors_are_those_of_people_drawn_from_the_population():
 def test_the_errors_for_the_population_are_the_variance_of_the_coefficients():
     """One matrix form: the sample covariance of A[y] over n [theory: From reports]."""
     plan = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 2.0)])
-    reports = plan.perturb(people(4000), seed=3)
+    reports = plan.perturb(people(4000), rng=3)
     drawn = np.asarray(reports["1:report"])
     coefficients = MatrixSums(plan, plan.forms[0].channel).coefficients("ill")[drawn]
     expected = coefficients.std(axis=0) / np.sqrt(len(drawn))
@@ -273,7 +273,7 @@ def test_joint_tables_come_from_all_forms_that_ask_for_both():
 
 def test_attributes_that_no_form_asks_for_together():
     plan = three_forms(PAIRS)
-    reports = plan.perturb(PEOPLE, seed=1)
+    reports = plan.perturb(PEOPLE, rng=1)
     with pytest.raises(InputError, match="no form asks for both 'job' and 'age'"):
         plan.table(reports, "job", by="age")
     assert plan.table(reports, "sex", by="age").frequencies.shape == (2, 3)
@@ -284,7 +284,7 @@ def test_attributes_that_no_form_asks_for_together():
 
 def test_tables_of_pairs_that_some_form_asks_for():
     plan = three_forms(PAIRS)
-    found = plan.estimate_pairs(plan.perturb(people(20_000), seed=2))
+    found = plan.estimate_pairs(plan.perturb(people(20_000), rng=2))
     assert set(found.tables) == {(0, 1), (0, 2), (0, 3), (1, 3), (2, 3)}
     for a, b in found.tables:
         table = found.table(a, b)
@@ -304,7 +304,7 @@ def test_tables_are_near_the_truth_at_large_budgets():
     ]
     plan, data = forms_plan(PAIRS, channels), people(30_000)
     truth = Records.from_data(data, domain=DOMAIN)
-    found = plan.estimate_pairs(plan.perturb(data, seed=3))
+    found = plan.estimate_pairs(plan.perturb(data, rng=3))
     for a, b in found.tables:
         expected = truth.counts([a, b]) / 30_000
         assert np.abs(found.table(a, b) / 30_000 - expected).max() < 0.02
@@ -314,7 +314,7 @@ def test_tables_are_near_the_truth_at_large_budgets():
 def test_leakage_is_estimated_for_pairs_asked_together():
     channels = [product(sex=1.0, job=2.0), product(sex=2.0, job=1.0, ill=1.0), product(age=1.0)]
     plan, data = forms_plan(PAIRS, channels), people(60_000)
-    found = analyse_reports(plan, plan.perturb(data, seed=4))
+    found = analyse_reports(plan, plan.perturb(data, rng=4))
     names = found.domain.names
     together = {("sex", "job"), ("job", "sex"), ("sex", "ill"), ("ill", "sex")}
     together |= {("job", "ill"), ("ill", "job")}
@@ -357,7 +357,7 @@ def test_intervals_of_pooled_forms_cover():
 def test_the_commands_read_reports_of_forms(tmp_path):
     plan = three_forms(PAIRS)
     plan.save(tmp_path / "plan.json")
-    perturb_file(plan, PEOPLE, tmp_path / "reports.parquet", seed=1)
+    perturb_file(plan, PEOPLE, tmp_path / "reports.parquet", rng=1)
     given = [tmp_path / "reports.parquet", "--plan", tmp_path / "plan.json"]
     told = run("estimate", *given, "--format", "json")
     assert told.returncode == 0, told.stderr

@@ -44,8 +44,8 @@ def test_reports_know_who_made_them(name):
 def test_reports_survive_a_file(name, tmp_path):
     plan = plan_with(name)
     path = tmp_path / "reports.parquet"
-    assert perturb_file(plan, people(300), path, seed=7) == 300
-    expected = plan.perturb(people(300), seed=7)
+    assert perturb_file(plan, people(300), path, rng=7) == 300
+    expected = plan.perturb(people(300), rng=7)
     found = pq.read_table(path)
     assert found.schema.equals(expected.schema, check_metadata=True)
     assert found.equals(expected)
@@ -53,13 +53,13 @@ def test_reports_survive_a_file(name, tmp_path):
 
 def test_a_seed_repeats_and_the_system_does_not():
     table = people(500)
-    first, again, other = (PLAN.perturb(table, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (PLAN.perturb(table, rng=seed) for seed in (1, 1, 2))
     assert first.equals(again)
     assert not first.equals(other)
     assert not PLAN.perturb(table).equals(PLAN.perturb(table))
-    assert first.equals(PLAN.perturb(table, seed=np.random.default_rng(1)))
-    with pytest.raises(InputError, match="seed must be an integer of at least 0, got -1"):
-        PLAN.perturb(table, seed=-1)
+    assert first.equals(PLAN.perturb(table, rng=np.random.default_rng(1)))
+    with pytest.raises(InputError, match="rng must be an integer of at least 0, got -1"):
+        PLAN.perturb(table, rng=-1)
 
 
 def test_at_a_huge_budget_reports_are_the_codes():

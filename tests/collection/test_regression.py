@@ -86,7 +86,7 @@ def test_without_noise_a_regression_is_that_of_the_answers(case):
 def test_matrix_forms_without_noise_agree_too():
     made = MatrixMechanism(np.eye(12) * (1 - 12e-12) + 1e-12)
     plan = forms_plan(PAIRS, [MatrixChannel.of(["sex", "ill", "age"], made)])
-    found = plan.regress(plan.perturb(PEOPLE, seed=1), "ill ~ age + sex")
+    found = plan.regress(plan.perturb(PEOPLE, rng=1), "ill ~ age + sex")
     for name, (coefficient, error) in STORED["logit", "ill ~ age + sex", False].items():
         assert found[name].value == pytest.approx(coefficient, abs=1e-6)
         assert found[name].standard_error == pytest.approx(error, rel=0.02)
@@ -118,7 +118,7 @@ def standardised(name, runs, seed=3):
             drawn.assign(
                 age=drawn.age.map(dict(zip(DOMAIN["age"].values, (20, 50, 70), strict=True)))
             ),
-            seed=int(rng.integers(1 << 40)),
+            rng=int(rng.integers(1 << 40)),
         )
         found = plan.regress(reports, formula, covariates=drawn if beside else None)
         rows.append((found.values - exact.values) / found.standard_errors)
@@ -255,7 +255,7 @@ def test_formulas():
 )
 def test_mistakes_are_one_line(formula, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        CLEAR.regress(CLEAR.perturb(PEOPLE.slice(0, 50), seed=1), formula)
+        CLEAR.regress(CLEAR.perturb(PEOPLE.slice(0, 50), rng=1), formula)
 
 
 def test_what_cannot_be_estimated_is_said():
@@ -272,7 +272,7 @@ def test_what_cannot_be_estimated_is_said():
     with pytest.raises(InputError, match="family must be one of logit, linear"):
         CLEAR.regress(reports, "ill ~ age", family="probit")
     plan = three_forms(PAIRS)
-    reports = plan.perturb(PEOPLE, seed=1)
+    reports = plan.perturb(PEOPLE, rng=1)
     with pytest.raises(InputError, match="no form asks for both 'job' and 'age'"):
         plan.regress(reports, "job[nurse] ~ age")
     with pytest.raises(InputError, match="randomiser must have the answers of 'ill'"):

@@ -13,7 +13,7 @@ from plan_examples import DOMAIN, counts, forms_plan, people, plan_for, product,
 
 PEOPLE = people(3000)
 PLAN = plan_for(counts(), 2.0)
-REPORTS = PLAN.perturb(PEOPLE, seed=1)
+REPORTS = PLAN.perturb(PEOPLE, rng=1)
 
 
 def page_of(folder, plan=PLAN, reports=REPORTS, **options):
@@ -50,7 +50,7 @@ def test_tables_drift_and_leakages_are_shown(tmp_path):
     plan = sp.calibrate(PEOPLE.select(["sex", "job", "ill"]), 2.0, scope="table", mechanism="grr")
     alike = pa.table({"sex": ["F", "M"] * 50, "job": ["nurse", "smith"] * 50})
     drifted = alike.append_column("ill", pa.array(["yes", "no"] * 50))
-    reports = plan.perturb(PEOPLE, seed=1)
+    reports = plan.perturb(PEOPLE, rng=1)
     joint = plan.table(reports, "sex", by="ill")
     _, page = page_of(tmp_path, plan, reports, joint=[("sex", "ill")], data=drifted)
     assert "Above the limit: " in page
@@ -66,18 +66,18 @@ def test_wanted_tables_and_means_are_shown(tmp_path):
     plan = sp.design(
         people, 2.0, want=["mean age", "sex x ill"], scope="table", shape="never", bins=3
     )
-    found, page = page_of(tmp_path, plan, plan.perturb(people, seed=1))
+    found, page = page_of(tmp_path, plan, plan.perturb(people, rng=1))
     assert f"Mean: <strong>{found.mean('age').value:.4g}</strong>" in page
     assert "<bdi>sex</bdi> and <bdi>ill</bdi>: % of all people" in page
 
 
 def test_what_cannot_be_told_is_said(tmp_path):
     plan = forms_plan(counts(), [product(sex=1.0), product(job=1.0)])
-    _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, seed=1))
+    _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1))
     assert "No form asks for two attributes with a report each" in page
     assert "Not checked: the totals above" in page
     plan = three_forms(counts())
-    found, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, seed=1))
+    found, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1))
     assert f"{found['job'].records:,} people asked" in page
 
 
@@ -85,7 +85,7 @@ def test_names_are_escaped(tmp_path):
     strange = "<script>alert(1)</script>"
     table = pa.table({strange: ["a", "b"] * 50, "b": ["x", "y"] * 50})
     plan = plan_for(sp.count_pairs(table))
-    sp.write_results(plan, plan.perturb(table, seed=1), tmp_path / "page.html", name=strange)
+    sp.write_results(plan, plan.perturb(table, rng=1), tmp_path / "page.html", name=strange)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert strange not in page
     assert escape(strange) in page

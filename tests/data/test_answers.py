@@ -43,7 +43,7 @@ def test_the_part_does_not_certify_and_depends_on_the_seed():
     found = records()
     assert found.records + found.fixed.records == N
     assert 0.9 * N / 20 < found.fixed.records < 1.1 * N / 20
-    assert records(seed=1).fixed.part != found.fixed.part
+    assert records(rng=1).fixed.part != found.fixed.part
     assert records().codes.tolist() == found.codes.tolist()
 
 
@@ -64,9 +64,9 @@ def test_a_declared_domain_needs_no_part():
 def test_values_never_seen_can_report():
     plan = sp.design(PEOPLE, 2.0, seconds=1, shape="never", order=SCALE)
     row = {"days": -3, "weight": 1e6, "job": "z", "health": "unknown", "sex": "X"}
-    assert plan.perturb(pd.DataFrame([row] * 50), seed=1).num_rows == 50
+    assert plan.perturb(pd.DataFrame([row] * 50), rng=1).num_rows == 50
     missing = dict.fromkeys(row)
-    assert plan.perturb(pd.DataFrame([row, missing]), seed=1).num_rows == 2
+    assert plan.perturb(pd.DataFrame([row, missing]), rng=1).num_rows == 2
     assert any("job: a, b, (other) (5 values)" in note or "job: " in note for note in plan.notes)
 
 

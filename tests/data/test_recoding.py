@@ -99,8 +99,8 @@ def test_an_other_of_the_table_takes_the_rare_values():
 
 def test_a_sample_is_pooled_by_its_own_counts():
     table = people()
-    sample = sp.Records.from_data(table, sample=300, seed=1)
-    assert sp.Records.from_data(table, sample=300, seed=1, pool=20) == pool_rare(sample, 20)
+    sample = sp.Records.from_data(table, sample=300, rng=1)
+    assert sp.Records.from_data(table, sample=300, rng=1, pool=20) == pool_rare(sample, 20)
     assert pool_rare(sample, 20).population == 2000
 
 
@@ -165,7 +165,7 @@ def test_a_plan_of_a_pooled_table_perturbs_values_it_never_saw():
     plan = sp.calibrate(table, 3.0, guarantee="worst", mechanism="grr", pool=60)
     assert OTHER in plan.collected["job"].values
     fresh = pa.table({"job": ["pilot", "job 19"], "sex": ["F", "M"]})
-    assert len(plan.perturb(fresh, seed=1)) == 2
+    assert len(plan.perturb(fresh, rng=1)) == 2
 
 
 @pytest.mark.parametrize("pool", [0, -1, 1.5, "x", True, float("nan"), float("inf")])

@@ -93,13 +93,13 @@ def test_packing_fills_words_to_the_last_bit():
 
 def test_sample_has_the_weights_as_frequencies():
     tuples = Records(domain_of(2, 2), [[0, 0], [0, 1], [1, 1]], [5, 1, 4])
-    drawn = tuples.sample(40_000, seed=3)
+    drawn = tuples.sample(40_000, rng=3)
     counts = np.bincount(drawn[:, 0] * 2 + drawn[:, 1], minlength=4) / 40_000
     spread = 4 * np.sqrt(0.25 / 40_000)
     assert np.abs(counts - [0.5, 0.1, 0, 0.4]).max() < spread
     assert np.abs(counts - [0.4, 0.2, 0, 0.4]).max() > spread  # the test can tell them apart
-    assert np.array_equal(drawn, tuples.sample(40_000, seed=3))
-    assert not np.array_equal(drawn, tuples.sample(40_000, seed=4))
+    assert np.array_equal(drawn, tuples.sample(40_000, rng=3))
+    assert not np.array_equal(drawn, tuples.sample(40_000, rng=4))
 
 
 def test_records_are_immutable():
@@ -152,12 +152,12 @@ def test_a_sample_has_so_many_records_whatever_the_batches(tmp_path):
     table = pa.table({"number": pa.array(np.arange(rows) // 1000, pa.int32()), "sex": sex})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=7_000)
     for missing, people in (("category", rows), ("drop", rows - sex.null_count)):
-        options = {"bins": "none", "missing": missing, "sample": 5000, "seed": 3}
+        options = {"bins": "none", "missing": missing, "sample": 5000, "rng": 3}
         drawn = Records.from_data(table, **options)
         assert (drawn.records, drawn.population) == (5000, people)
         assert Records.from_data(tmp_path / "a.parquet", **options) == drawn
         assert drawn.domain == Records.from_data(table, bins="none", missing=missing).domain
-        assert Records.from_data(table, **(options | {"seed": 4})) != drawn
+        assert Records.from_data(table, **(options | {"rng": 4})) != drawn
     assert drawn.select(["sex"]).population == people
     assert repr(drawn).startswith(f"Records(sample of 5,000 of {people:,} records, ")
 
@@ -167,7 +167,7 @@ def test_a_sample_is_without_replacement_and_even():
     numbers = np.arange(rows)
     table = pa.table({"fifties": numbers // 50, "ones": numbers % 50})
     options = {"bins": "none", "sample": 1000}
-    drawn = [Records.from_data(table, **options, seed=seed) for seed in range(200)]
+    drawn = [Records.from_data(table, **options, rng=seed) for seed in range(200)]
     assert all((part.weights == 1).all() and len(part) == 1000 for part in drawn)
     assert all(part.domain.sizes == (80, 50) for part in drawn)
     found = [50 * part.codes[:, 0].astype(int) + part.codes[:, 1] for part in drawn]
@@ -246,5 +246,5 @@ def test_pairs_of_a_sample_say_so():
 
 def test_without_a_seed_samples_differ():
     frame = pa.table({"a": [str(i) for i in range(200)]})
-    drawn = [Records.from_data(frame, sample=20, seed=None) for _ in range(3)]
+    drawn = [Records.from_data(frame, sample=20, rng=None) for _ in range(3)]
     assert not drawn[0] == drawn[1] == drawn[2]

@@ -37,15 +37,15 @@ def test_stronger_guarantees_allow_less(few):
 
 
 def test_sampled_budgets_are_confirmed_on_fresh_reports(coins):
-    options = {"reports": 4_000, "seed": 3}
+    options = {"reports": 4_000, "rng": 3}
     found = find_budgets(coins, 1.2, guarantee="sampled", mechanism="grr", **options)
     assert equal_split(1.2, 3) < found.epsilons[0] < 1.2
     again = sp.total_leakage(
-        coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, seed=99
+        coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, rng=99
     )
     assert again.values.max() <= 1.2 * 1.05
     chosen_with = sp.total_leakage(
-        coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, seed=3
+        coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, rng=3
     )
     assert not np.array_equal(found.totals.values, chosen_with.values), "stated on fresh reports"
 
@@ -188,7 +188,7 @@ def test_any_data_with_table_options(tmp_path, guarantee):
     known = Records.from_data(PEOPLE, scope=scope, **options)
     expected = find_budgets(known, 2.0, **asked)
     for data in (PEOPLE, tmp_path / "people.csv"):
-        found = find_budgets(data, 2.0, seed=0, **asked, **options)
+        found = find_budgets(data, 2.0, rng=0, **asked, **options)
         assert np.array_equal(found.epsilons, expected.epsilons)
         assert np.array_equal(sp.calibrate(data, 2.0, **asked, **options).epsilons, found.epsilons)
     with pytest.raises(sp.InputError, match="bins has no effect"):

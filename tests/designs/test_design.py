@@ -189,7 +189,7 @@ def strategy(found, name):
 @pytest.mark.parametrize("limit", [0.5, 3.0])
 def test_design_is_never_worse_than_smp_and_the_calibrated_collection(limit):
     columns = ["coffee", "sleep", "screen", "medication"]
-    records = sp.Records.from_data(sp.make_survey(3000, seed=4).select(columns))
+    records = sp.Records.from_data(sp.make_survey(3000, rng=4).select(columns))
     found = table_design(records, limit, seconds=5.0)
     for name in (OPTIMAL_SMP, CALIBRATED):
         assert found.error <= strategy(found, name).error * (1 + found.gap + 1e-9)
@@ -206,7 +206,7 @@ def test_design_is_never_worse_than_smp_and_the_calibrated_collection(limit):
 
 def test_the_same_seed_gives_the_same_design():
     records = random_table(3, 3)
-    first, second = (table_design(records, 1.0, seed=5) for _ in range(2))
+    first, second = (table_design(records, 1.0, rng=5) for _ in range(2))
     assert first.forms == second.forms
 
 

@@ -76,7 +76,7 @@ def test_equal_budgets_use_the_limit_and_keep_it(few, guarantee):
 def test_confirmations_state_their_simultaneous_confidence(coins, monkeypatch):
     """Totals that each pass wrongly as often as they may: what is stated must still be true."""
     rng, used = np.random.default_rng(6), []
-    sampled = {"guarantee": "sampled", "confidence": 0.4, "seed": 7}
+    sampled = {"guarantee": "sampled", "confidence": 0.4, "rng": 7}
     problem = make_problem(coins, CalibrationOptions(1.0, mechanism="grr", **sampled), "table")
     truth = sp.total_leakage(coins, 1.0, mechanism="grr", guarantee="exact")
 
@@ -100,5 +100,5 @@ def test_confirmations_state_their_simultaneous_confidence(coins, monkeypatch):
     assert set(used) == set(range(8, 28))
     used.clear()
     with pytest.raises(sp.InputError, match="no sampled total was confirmed"):
-        confirmed(replace(problem, options={"confidence": 1 - 1e-15, "seed": None}), np.ones(3))
+        confirmed(replace(problem, options={"confidence": 1 - 1e-15, "rng": None}), np.ones(3))
     assert set(used) == {None}

@@ -126,7 +126,7 @@ def test_a_shaped_plan_is_saved_loaded_certified_and_estimated_from(people, foun
     answers = pa.table({n: drawn[:, k].astype(str) for k, n in enumerate(names)})
     scores = []
     for seed in range(40):
-        estimates = loaded.estimate(loaded.perturb(answers, seed=seed))
+        estimates = loaded.estimate(loaded.perturb(answers, rng=seed))
         scores.append(
             [
                 (estimates[n].frequencies[1] - truth[n]) / estimates[n].standard_errors[1]

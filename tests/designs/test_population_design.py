@@ -139,12 +139,12 @@ def test_a_sample_is_enough_for_the_population_and_not_for_the_table():
 
 
 def test_a_seeded_sample_of_a_table_is_designed_from():
-    table = sp.make_survey(4_000, seed=1).select(["coffee", "sleep", "screen"])
-    plan = sp.design(table, 1.0, sample=2_000, seed=3, seconds=2, shape="never")
+    table = sp.make_survey(4_000, rng=1).select(["coffee", "sleep", "screen"])
+    plan = sp.design(table, 1.0, sample=2_000, rng=3, seconds=2, shape="never")
     assert plan.provenance.records == 2_000
     assert 3_000 < plan.provenance.population < 4_000  # without the part that fixes the domain
     assert plan.provenance.settings["records"] == 2_000
-    other = sp.design(table, 1.0, sample=2_000, seed=4, seconds=2, shape="never")
+    other = sp.design(table, 1.0, sample=2_000, rng=4, seconds=2, shape="never")
     assert other.provenance.digest != plan.provenance.digest
 
 

@@ -42,7 +42,7 @@ def true_leakage(made):
 )
 def test_limits_hold_for_the_population(seeds):
     for seed in seeds:
-        made = sp.shape(sample(20_000, seed), "job", limit={"sex": 0.3}, epsilon=2.0, seed=seed)
+        made = sp.shape(sample(20_000, seed), "job", limit={"sex": 0.3}, epsilon=2.0, rng=seed)
         limit, certified = made.promises["target", "sex"]
         assert limit == 0.3
         assert true_leakage(made) <= certified <= 0.3
@@ -124,7 +124,7 @@ def test_the_kept_share_is_the_largest_that_is_certified():
         ({"confidence": 1.0}, "confidence"),
         ({"confidence": 0.2}, "confidence"),
         ({"scope": "people"}, "scope"),
-        ({"seed": -1}, "seed"),
+        ({"rng": -1}, "rng"),
     ],
 )
 def test_bad_input(options, message):
@@ -135,11 +135,11 @@ def test_bad_input(options, message):
 
 def test_the_split_is_a_fifth_and_the_rest():
     records = sample(10_007, 2)
-    fifth, rest = split_records(records, seed=1)
+    fifth, rest = split_records(records, rng=1)
     assert fifth.records == 2_001
     assert (fifth.counts() + rest.counts() == records.counts()).all()
-    again, _ = split_records(records, seed=1)
-    other, _ = split_records(records, seed=2)
+    again, _ = split_records(records, rng=1)
+    other, _ = split_records(records, rng=2)
     assert again == fifth != other
 
 

@@ -207,7 +207,7 @@ def estimated_means(plan, people, name, number, trials, seed=1):
     for _ in range(trials):
         codes = people.codes[rng.choice(len(shares), number, p=shares)]
         table = pa.table({one: values[codes[:, j]] for j, (one, values) in enumerate(raw.items())})
-        found.append(plan.estimate(plan.perturb(table, seed=int(rng.integers(2**31)))).mean(name))
+        found.append(plan.estimate(plan.perturb(table, rng=int(rng.integers(2**31)))).mean(name))
     truth = people.marginal(name) / people.records @ scores
     return truth, found
 
@@ -232,7 +232,7 @@ def test_intervals_of_a_mean_cover_it(options, seed):
     check_coverage(truth, means)
     expected = math.sqrt(found.means["hours"] * people.records / 2_000)
     assert np.isclose(np.mean([mean.standard_error for mean in means]), expected, rtol=0.1)
-    reports = plan.perturb(pa.table({"sex": ["F"], "hours": [10.0], "a x b": ["0"]}), seed=1)
+    reports = plan.perturb(pa.table({"sex": ["F"], "hours": [10.0], "a x b": ["0"]}), rng=1)
     with pytest.raises(InputError, match="the plan was not designed for the mean of 'sex'"):
         plan.estimate(reports).mean("sex")
 

@@ -81,7 +81,7 @@ def test_collected_reports_estimate_with_the_predicted_error(people, found):
     for run in range(runs):
         rows = people.sample(people.records, rng)
         table = pa.table({f"a{j}": rows[:, j].astype(str) for j in range(5)})
-        estimates = plan.estimate(plan.perturb(table, seed=run))
+        estimates = plan.estimate(plan.perturb(table, rng=run))
         for j in range(5):
             squared[j] += ((estimates[f"a{j}"].frequencies - truth[j]) ** 2).sum()
     assert (squared / runs).mean() == pytest.approx(found.errors.mean(), rel=0.25)
@@ -108,7 +108,7 @@ def test_simulated_collections_of_real_tables_have_the_predicted_error(name, lim
         table = pa.table(
             {n: v[rows[:, j]] for j, (n, v) in enumerate(zip(names, values, strict=True))}
         )
-        estimates = plan.estimate(plan.perturb(table, seed=run))
+        estimates = plan.estimate(plan.perturb(table, rng=run))
         for j, attribute in enumerate(names):
             squared[j] += ((estimates[attribute].frequencies - truth[j]) ** 2).sum()
     predicted = found.errors.mean() * records.records / people

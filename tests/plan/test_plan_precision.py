@@ -43,7 +43,7 @@ def test_estimates_of_people_drawn_anew_vary_as_expected():
     errors = {name: [] for name in expected}
     for seed in range(150):
         table = people(400, seed=seed + 10)
-        found = plan.estimate(plan.perturb(table, seed=seed))
+        found = plan.estimate(plan.perturb(table, rng=seed))
         for name in errors:
             truth = np.array(plan[name].frequencies)
             errors[name].append(((found[name].frequencies - truth) ** 2).sum())
@@ -64,7 +64,7 @@ def test_every_share_is_within_the_width_nineteen_times_of_twenty():
     truth, answer = np.array(plan[name].frequencies), int(variances[name].argmax())
     inside = 0
     for seed in range(300):
-        found = plan.estimate(plan.perturb(people(number, seed=seed), seed=seed))
+        found = plan.estimate(plan.perturb(people(number, seed=seed), rng=seed))
         inside += abs(found[name].frequencies[answer] - truth[answer]) <= width
     assert abs(inside / 300 - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 300)
 

@@ -117,7 +117,7 @@ def test_a_seed_gives_the_same_numbers(adult):
     few = adult.select(["sex", "race", "income"])
 
     def errors(seed):
-        found = sp.benchmark_mechanisms(few, [1.0], mechanisms=["grr", "olh", "she"], seed=seed)
+        found = sp.benchmark_mechanisms(few, [1.0], mechanisms=["grr", "olh", "she"], rng=seed)
         return [(score.frequency_error, score.zero_one_error) for score in found.scores]
 
     assert errors(3) == errors(3) != errors(4)

@@ -59,7 +59,7 @@ def same(one, two):
 
 
 def test_estimates_are_near_the_exact_leakage(pairs):
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=200, seed=3)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=200, rng=3)
     exact = sp.leakage_matrix(pairs, 1.0, mechanism="grr", view="inferred").values
     for target, source in product(range(3), repeat=2):
         if target != source:
@@ -71,7 +71,7 @@ def test_estimates_are_near_the_exact_leakage(pairs):
 
 def test_plug_in_and_deciding_cells_by_brute_force(pairs):
     found = estimate_leakage(
-        pairs, mechanism="grr", epsilon=1.0, pairs=[("a", "c")], surrogates=0, seed=5
+        pairs, mechanism="grr", epsilon=1.0, pairs=[("a", "c")], surrogates=0, rng=5
     )["a", "c"]
     task = make_task(pairs, [GRR(k, 1.0) for k in pairs.domain.sizes], "inferred", (0, 2))
     counts = task.collect(found.settings).counts
@@ -98,7 +98,7 @@ def test_plug_in_and_deciding_cells_by_brute_force(pairs):
 
 def test_matrices_hold_targets_as_rows_and_nan_elsewhere(pairs):
     found = estimate_leakage(
-        pairs, mechanism="grr", epsilon=1.0, pairs=[("a", "b"), ("c", "a")], surrogates=9, seed=1
+        pairs, mechanism="grr", epsilon=1.0, pairs=[("a", "b"), ("c", "a")], surrogates=9, rng=1
     )
     assert found.pairs == (("a", "b"), ("c", "a"))
     known = ~np.isnan(found.plug_in)
@@ -116,15 +116,15 @@ def test_matrices_hold_targets_as_rows_and_nan_elsewhere(pairs):
 
 
 def test_one_target_means_all_its_sources(pairs):
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, target="b", surrogates=0, seed=1)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, target="b", surrogates=0, rng=1)
     assert found.pairs == (("b", "a"), ("b", "c"))
 
 
 def test_whole_reports_leak_at_least_as_much_as_inferred_values(pairs):
     whole = estimate_leakage(
-        pairs, mechanism="oue", epsilon=1.0, view="report", surrogates=0, seed=2
+        pairs, mechanism="oue", epsilon=1.0, view="report", surrogates=0, rng=2
     )["a", "b"]
-    guess = estimate_leakage(pairs, mechanism="oue", epsilon=1.0, surrogates=0, seed=1)["a", "b"]
+    guess = estimate_leakage(pairs, mechanism="oue", epsilon=1.0, surrogates=0, rng=1)["a", "b"]
     exact = sp.leakage_matrix(pairs, 1.0, mechanism="oue", view="report")["a", "b"].value
     assert whole.lower <= exact <= whole.upper
     assert guess.upper < whole.lower
@@ -137,7 +137,7 @@ def test_each_attribute_may_have_its_own_mechanism_and_budget(pairs):
         epsilon=[1.0, 2.0, 0.5],
         pairs=[("a", "b"), ("b", "c")],
         surrogates=0,
-        seed=1,
+        rng=1,
     )
     assert (found["a", "b"].mechanism, found["b", "c"].mechanism) == ("oue", "grr")
     assert found["a", "b"].epsilon == pytest.approx(2.0)
@@ -146,7 +146,7 @@ def test_each_attribute_may_have_its_own_mechanism_and_budget(pairs):
 
 
 def test_frames(pairs):
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=19, seed=1)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=19, rng=1)
     assert found.to_arrow().num_rows == 6
     assert pl.DataFrame(found).shape == (6, 9)
     [one] = found["b", "a"].to_arrow().to_pylist()
@@ -165,7 +165,7 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         name: [f"{name}{code}" for code in column]
         for name, column in zip("abc", people, strict=True)
     }
-    wanted = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=19, seed=7)
+    wanted = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=19, rng=7)
     codes = np.stack(people, axis=1)
     for data in (
         pa.table(columns),
@@ -174,7 +174,7 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         Records(pairs.domain, codes),
     ):
         assert same(
-            estimate_leakage(data, mechanism="grr", epsilon=1.0, surrogates=19, seed=7), wanted
+            estimate_leakage(data, mechanism="grr", epsilon=1.0, surrogates=19, rng=7), wanted
         )
 
 
@@ -192,8 +192,8 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"replicas": np.int64(2**62)}, "records times replicas"),
         ({"surrogates": -1}, "surrogates must be"),
         ({"surrogates": 1.5}, "surrogates must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"seed": "x"}, "seed must be"),
+        ({"rng": -1}, "rng must be"),
+        ({"rng": "x"}, "rng must be"),
         ({"confidence": 0}, "confidence must be"),
         ({"confidence": 1.0}, "confidence must be"),
         ({"scope": "yes"}, "scope must be"),
@@ -215,7 +215,7 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
     ],
 )
 def test_bad_arguments_raise_in_one_line(pairs, arguments, message):
-    given = {"mechanism": "grr", "epsilon": 1.0, "seed": 1, "surrogates": 9} | arguments
+    given = {"mechanism": "grr", "epsilon": 1.0, "rng": 1, "surrogates": 9} | arguments
     with pytest.raises(InputError, match=message) as caught:
         estimate_leakage(pairs, **given)
     assert "\n" not in str(caught.value)
@@ -235,21 +235,21 @@ def test_no_records_no_leakage():
 def test_threads_do_not_change_numbers(pairs, method, scope):
     call = {"surrogates": 30, "replicas": 3, "method": method, "scope": scope}
     found = [
-        estimate_leakage(pairs, mechanism="oue", epsilon=1.0, seed=4, threads=t, **call)
+        estimate_leakage(pairs, mechanism="oue", epsilon=1.0, rng=4, threads=t, **call)
         for t in (1, 2, 5)
     ]
     assert same(found[0], found[1])
     assert same(found[0], found[2])
     assert not same(
-        found[0], estimate_leakage(pairs, mechanism="oue", epsilon=1.0, seed=5, threads=1, **call)
+        found[0], estimate_leakage(pairs, mechanism="oue", epsilon=1.0, rng=5, threads=1, **call)
     )
 
 
 def test_a_pair_has_the_same_numbers_whatever_else_is_estimated(pairs):
     alone = estimate_leakage(
-        pairs, mechanism="grr", epsilon=1.0, pairs=[("b", "a")], surrogates=30, seed=2
+        pairs, mechanism="grr", epsilon=1.0, pairs=[("b", "a")], surrogates=30, rng=2
     )
-    every = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=30, seed=2)
+    every = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=30, rng=2)
     assert alone["b", "a"] == every["b", "a"]
 
 
@@ -257,8 +257,8 @@ def test_without_a_seed_one_is_drawn_and_kept(pairs):
     call = {"pairs": [("a", "b")], "surrogates": 5}
     found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, **call)
     other = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, **call)
-    assert found.settings.seed != other.settings.seed
-    again = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, seed=found["a", "b"].seed, **call)
+    assert found.settings.rng != other.settings.rng
+    again = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, rng=found["a", "b"].seed, **call)
     assert same(found, again)
 
 
@@ -269,7 +269,7 @@ def test_progress_counts_to_the_end(pairs):
         mechanism="grr",
         epsilon=1.0,
         surrogates=0,
-        seed=1,
+        rng=1,
         progress=lambda *step: calls.append(step),
     )
     assert calls == [(done, 6) for done in range(1, 7)]
@@ -282,7 +282,7 @@ def test_progress_counts_to_the_end(pairs):
 def test_identical_columns_leak_epsilon(people, method):
     pairs = count(people[0], people[0])
     found = estimate_leakage(
-        pairs, mechanism="grr", epsilon=1.0, surrogates=99, seed=1, method=method
+        pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1, method=method
     )["a", "b"]
     assert found.lower <= 1.0 <= found.upper
     assert found.plug_in == pytest.approx(1.0, abs=0.1)
@@ -292,7 +292,7 @@ def test_identical_columns_leak_epsilon(people, method):
 def test_estimates_are_not_clipped_to_epsilon(people):
     pairs = count(people[0], people[0])
     found = [
-        estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=0, replicas=1, seed=seed)[
+        estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=0, replicas=1, rng=seed)[
             "a", "b"
         ]
         for seed in range(10)
@@ -304,7 +304,7 @@ def test_estimates_are_not_clipped_to_epsilon(people):
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12])
 def test_no_budget_no_leakage(people, epsilon):
     pairs = count(people[0], people[0])
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=epsilon, surrogates=99, seed=2)[
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=epsilon, surrogates=99, rng=2)[
         "a", "b"
     ]
     assert found.lower == 0.0
@@ -316,7 +316,7 @@ def test_no_budget_no_leakage(people, epsilon):
 def test_an_empty_cell_is_infinite_with_a_caution(people, epsilon, scope):
     pairs = count(people[0], people[0])
     found = estimate_leakage(
-        pairs, mechanism="grr", epsilon=epsilon, surrogates=99, seed=1, scope=scope
+        pairs, mechanism="grr", epsilon=epsilon, surrogates=99, rng=1, scope=scope
     )["a", "b"]
     assert found.plug_in == found.upper == math.inf
     assert found.unseen == 6
@@ -334,7 +334,7 @@ def test_alphabets_of_one_leak_nothing(sizes, method):
     generator = np.random.default_rng(1)
     pairs = count(*(generator.integers(size, size=50) for size in sizes), sizes=sizes)
     found = estimate_leakage(
-        pairs, mechanism="grr", epsilon=1.0, surrogates=9, seed=1, method=method
+        pairs, mechanism="grr", epsilon=1.0, surrogates=9, rng=1, method=method
     )["a", "b"]
     assert (found.plug_in, found.corrected, found.lower, found.upper) == (0, 0, 0, 0)
     assert found.p_value == 1.0
@@ -344,9 +344,9 @@ def test_alphabets_of_one_leak_nothing(sizes, method):
 def test_a_target_value_seen_once(people):
     a, b, _ = people
     pairs = count([*a, 3], [*b, 0], sizes=[5, 3])
-    found = estimate_leakage(
-        pairs, mechanism="grr", epsilon=1.0, surrogates=99, seed=1, replicas=1
-    )["a", "b"]
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1, replicas=1)[
+        "a", "b"
+    ]
     assert found.plug_in == math.inf
     assert found.deciding.other == "a3"
     assert found.deciding.other_total == 1
@@ -354,28 +354,28 @@ def test_a_target_value_seen_once(people):
     channel = pairs.channel("a", "b").matrix
     exact = exact_leakage(channel, GRR(3, 1.0).inferred_channel()).value
     assert found.lower <= exact <= found.upper
-    many = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, seed=1)["a", "b"]
+    many = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1)["a", "b"]
     assert many.deciding.other_total == 50
     assert "fewer than 10 times" in " ".join(many.cautions) or not many.deciding.rare
 
 
 def test_one_record():
     found = estimate_leakage(
-        count([0], [1], sizes=[2, 2]), mechanism="grr", epsilon=1.0, surrogates=9, seed=1
+        count([0], [1], sizes=[2, 2]), mechanism="grr", epsilon=1.0, surrogates=9, rng=1
     )
     assert found["a", "b"].corrected == found["a", "b"].upper == 0.0
     assert found["a", "b"].p_value == 1.0
 
 
 def test_no_surrogates_no_p_value(pairs):
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=0, seed=1)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=0, rng=1)
     assert np.isnan(found.p_values).all()
     assert np.isnan(found.holm).all()
     assert "no p-value" in " ".join(found["a", "b"].cautions)
 
 
 def test_quantiles_of_the_null_ascend(pairs):
-    null = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=300, seed=1)[
+    null = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=300, rng=1)[
         "a", "c"
     ].null
     assert list(null) == [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
@@ -404,7 +404,7 @@ def test_any_small_table_gives_valid_numbers(cells, replicas, scope, epsilon):
         pairs=[("a", "b")],
         replicas=replicas,
         surrogates=5,
-        seed=1,
+        rng=1,
         scope=scope,
         threads=1,
     )["a", "b"]
@@ -430,7 +430,7 @@ def test_holm_by_its_definition(values):
 
 
 def test_holm_is_over_the_pairs_estimated(pairs):
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, seed=1)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1)
     known = ~np.isnan(found.p_values)
     assert found.holm[known] == pytest.approx(holm(found.p_values[known]))
     assert found.holm[0, 1] == pytest.approx(6 * 0.01, abs=0.011)
@@ -471,7 +471,7 @@ def test_two_sources_reveal_what_neither_does_alone():
     generator = np.random.default_rng(1)
     one, two = generator.integers(2, size=(2, 4_000))
     table = pa.table({"a": one ^ two, "b": one, "c": two})
-    call = {"surrogates": 199, "replicas": 5, "seed": 1}
+    call = {"surrogates": 199, "replicas": 5, "rng": 1}
     alone = estimate_leakage(table, mechanism="grr", epsilon=1.0, target="a", **call)
     found = estimate_leakage(
         table, mechanism="grr", epsilon=1.0, target="a", sources=["b", "c"], **call
@@ -504,7 +504,7 @@ def test_joint_estimate_against_the_joint_channel(people, method):
         target="b",
         sources=["a", "c"],
         surrogates=0,
-        seed=1,
+        rng=1,
         method=method,
     ).only
     codes = np.stack(people, axis=1)
@@ -520,7 +520,7 @@ def test_joint_estimate_against_the_joint_channel(people, method):
 def test_joint_of_one_source_is_the_pair(people, pairs):
     table = pa.table(dict(zip("abc", people, strict=True)))
     found = estimate_leakage(
-        table, mechanism="grr", epsilon=1.0, target="a", sources=["b"], surrogates=0, seed=1
+        table, mechanism="grr", epsilon=1.0, target="a", sources=["b"], surrogates=0, rng=1
     )["a", "b"]
     exact = sp.leakage_matrix(pairs, 1.0, mechanism="grr", view="inferred")["a", "b"].value
     assert found.lower <= exact <= found.upper
@@ -528,7 +528,7 @@ def test_joint_of_one_source_is_the_pair(people, pairs):
 
 def test_distinct_records_serve_as_well_as_a_table(people, pairs):
     tuples = Records(pairs.domain, np.stack(people, axis=1))
-    call = {"target": "a", "sources": ["c", "b"], "surrogates": 19, "seed": 1}
+    call = {"target": "a", "sources": ["c", "b"], "surrogates": 19, "rng": 1}
     names = {
         name: [f"{name}{code}" for code in part] for name, part in zip("abc", people, strict=True)
     }
@@ -543,7 +543,7 @@ def test_distinct_records_serve_as_well_as_a_table(people, pairs):
 def test_table_options_of_other_columns_have_no_effect_on_joint_estimates(people):
     a, b, c = people
     table = pa.table({"old a": a, "b": b, "c": c + 0.5, "d": c * 1.5})
-    call = {"mechanism": "grr", "target": "a", "sources": ["c"], "surrogates": 0, "seed": 1}
+    call = {"mechanism": "grr", "target": "a", "sources": ["c"], "surrogates": 0, "rng": 1}
     options = {"rename": {"old a": "a", "b": "e"}, "bins": {"c": 2, "d": 3}, "drop": ["b"]}
     found = estimate_leakage(table, 1.0, **call, **options)
     few = estimate_leakage(pa.table({"a": a, "c": c + 0.5}), 1.0, **call, bins={"c": 2})

@@ -30,7 +30,7 @@ def nmse(found, reference):
 
 
 def against_exact(pairs, name, epsilon):
-    found = estimate_leakage(pairs, mechanism=name, epsilon=epsilon, surrogates=0, seed=1)
+    found = estimate_leakage(pairs, mechanism=name, epsilon=epsilon, surrogates=0, rng=1)
     exact = sp.leakage_matrix(pairs, epsilon, mechanism=name, view="inferred").values
     return nmse(found.corrected, exact), nmse(found.plug_in, exact)
 
@@ -91,7 +91,7 @@ def test_celeba_against_algorithm_1(name, epsilon, step):
 @pytest.mark.parametrize("name", list(CELEBA_AGAINST_THE_BOUND[1.0]))
 def test_celeba_against_algorithm_2(name, epsilon):
     pairs = pairs_of("celeba")
-    found = estimate_leakage(pairs, mechanism=name, epsilon=epsilon, surrogates=0, seed=1)
+    found = estimate_leakage(pairs, mechanism=name, epsilon=epsilon, surrogates=0, rng=1)
     bound = sp.leakage_matrix(pairs, epsilon).values
     printed = CELEBA_AGAINST_THE_BOUND[epsilon][name]
     assert nmse(found.plug_in, bound) == pytest.approx(printed, abs=0.02)
@@ -101,7 +101,7 @@ def test_celeba_against_algorithm_2(name, epsilon):
 @real_data
 def test_oue_on_celeba_against_algorithm_2():
     pairs = pairs_of("celeba").select(range(0, 40, 3))
-    found = estimate_leakage(pairs, mechanism="oue", epsilon=1.0, surrogates=0, seed=1)
+    found = estimate_leakage(pairs, mechanism="oue", epsilon=1.0, surrogates=0, rng=1)
     assert nmse(found.plug_in, sp.leakage_matrix(pairs, 1.0).values) == pytest.approx(
         0.32, abs=0.03
     )
@@ -110,7 +110,7 @@ def test_oue_on_celeba_against_algorithm_2():
 @real_data
 def test_cardio_and_cholesterol():
     found = estimate_leakage(
-        sp.load_pairs("cardio"), mechanism="grr", epsilon=1.0, surrogates=999, seed=1
+        sp.load_pairs("cardio"), mechanism="grr", epsilon=1.0, surrogates=999, rng=1
     )
     assert found["cholesterol", "cardio"].plug_in == pytest.approx(0.3381, abs=0.01)
     assert found["cardio", "cholesterol"].plug_in == pytest.approx(0.1769, abs=0.01)
@@ -125,7 +125,7 @@ def test_the_four_by_four_example(epsilon, forward, backward):
     target, source = np.divmod(np.repeat(np.arange(16), joint.ravel()), 4)
     domain = sp.Domain(sp.Attribute(name, tuple("1234")) for name in ("k", "other"))
     pairs = count_codes([target.astype(np.uint8), source.astype(np.uint8)], domain)
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=epsilon, surrogates=99, seed=2)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=epsilon, surrogates=99, rng=2)
     for pair, exact in ((("k", "other"), forward), (("other", "k"), backward)):
         assert found[pair].plug_in == pytest.approx(exact, abs=0.01)
         assert found[pair].lower <= exact + 1e-4
@@ -139,7 +139,7 @@ def test_total_leakage_of_male_by_three_sources():
     table = sp.dataset("celeba").read().select(["Male", *sources])
     single, joint = [], []
     for epsilon in (1.0, 3.0):
-        call = {"surrogates": 99, "seed": 1}
+        call = {"surrogates": 99, "rng": 1}
         alone = estimate_leakage(table, mechanism="grr", epsilon=epsilon, target="Male", **call)
         beard, necklace, smiling = (alone["Male", name].corrected for name in sources)
         assert beard > necklace > smiling

@@ -120,7 +120,7 @@ def test_independent_columns_leak_only_through_the_own_report():
 
 def test_copies_are_experienced_as_often_as_their_reports_agree():
     copies = sp.Records(domain_of([2, 2, 2]), [[0, 0, 0], [1, 1, 1]], [5_000, 5_000])
-    found = experienced_loss(copies, 1.0, mechanism="grr", people=2_000, seed=3)
+    found = experienced_loss(copies, 1.0, mechanism="grr", people=2_000, rng=3)
     right = math.e / (math.e + 1)
     agree = right**3 + (1 - right) ** 3
     low, high = found.shares[0, 1:]
@@ -177,7 +177,7 @@ def test_limits_of_shares_are_those_of_clopper_and_pearson():
 
 def test_the_same_seed_gives_the_same_numbers():
     one, two, other = (
-        experienced_loss(SMALL, 1.0, mechanism="grr", people=30, rare=5, seed=seed)
+        experienced_loss(SMALL, 1.0, mechanism="grr", people=30, rare=5, rng=seed)
         for seed in (1, 1, 2)
     )
     assert one.to_dict() == two.to_dict() != other.to_dict()

@@ -107,7 +107,7 @@ def test_weights_are_right_and_never_above_their_maximum(name):
     """The mean of p(y given x) / q(y) over the draws is 1 for every value, also the rare one."""
     tuples = tuples_of(JOINT)
     released = releases(tuples.domain, 1.0, name)
-    draws = draw_reports(tuples, released, "report", 20_000, needed=2_000, seed=0)
+    draws = draw_reports(tuples, released, "report", 20_000, needed=2_000, rng=0)
     assert tuples.weights @ draws.density == pytest.approx(tuples.records, rel=1e-12)
     weights, most = report_weights(tuples, draws), max_weights(tuples, draws)
     assert (weights.max(axis=1) <= most * (1 + 1e-9)).all()
@@ -121,7 +121,7 @@ def test_weights_are_right_and_never_above_their_maximum(name):
 def test_likelihoods_match_a_loop_over_the_table():
     tuples = tuples_of(JOINT)
     released = releases(tuples.domain, 1.5, "grr")
-    draws = draw_reports(tuples, released, "report", 50, needed=5, seed=1)
+    draws = draw_reports(tuples, released, "report", 50, needed=5, rng=1)
     weights = report_weights(tuples, draws)
     starts = value_offsets(tuples.domain)
     for y, target in itertools.product(range(50), range(3)):
@@ -140,7 +140,7 @@ def test_losses_are_right_to_the_stated_rounding(clear):
     joint = np.random.default_rng(2).integers(1, 40, (3, 2, 2))
     tuples, starts = tuples_of(joint), value_offsets(domain_of(joint.shape))
     how = {f"a{k}": "public" if k in clear else "oue" for k, size in enumerate(joint.shape)}
-    draws = draw_reports(tuples, releases(tuples.domain, 0.7, how), "report", 200, 5, seed=1)
+    draws = draw_reports(tuples, releases(tuples.domain, 0.7, how), "report", 200, 5, rng=1)
     weights = report_weights(tuples, draws)
     sizes, hidden = joint.shape, [k for k in range(3) if k not in clear]
     worst = 0.0
@@ -165,7 +165,7 @@ def test_blocks_of_every_size_give_the_same_sums(monkeypatch):
     sizes = [2, 3, 2, 5, 2, 2, 4, 2, 2, 3, 2, 2]
     tuples = Records(domain_of(sizes), rng.integers(0, sizes, (1_500, len(sizes))))
     released = releases(tuples.domain, 0.8, "grr")
-    draws = draw_reports(tuples, released, "report", 700, needed=50, seed=3)
+    draws = draw_reports(tuples, released, "report", 700, needed=50, rng=3)
     whole = report_sums(tuples, draws)
     monkeypatch.setattr(drawn_reports, "RECORDS_PER_BLOCK", 700)
     monkeypatch.setattr(drawn_reports, "REPORTS_PER_BLOCK", 300)
@@ -186,7 +186,7 @@ def failures(confidence, repeats, reports=600, delta=0.05):
     failed = 0
     for seed in range(repeats):
         options = TotalSettings(
-            target_delta=delta, confidence=confidence, reports=reports, seed=seed
+            target_delta=delta, confidence=confidence, reports=reports, rng=seed
         )
         values, _, _ = sampled_totals(tuples, released, "report", options)
         assert np.isfinite(values).all()
@@ -216,7 +216,7 @@ def test_many_reports_come_close_to_the_exact_curve(name, delta):
         guarantee="sampled",
         target_delta=delta,
         reports=200_000,
-        seed=5,
+        rng=5,
     )
     for target in range(3):
         truth = smallest_value(laws_of(JOINT, name, 1.0, target), delta)
@@ -335,7 +335,7 @@ def test_edges():
     )
     assert one.values[0] == 0.0
     same, again, other = (
-        total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", seed=seed).values
+        total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", rng=seed).values
         for seed in (1, 1, 2)
     )
     assert np.array_equal(same, again)

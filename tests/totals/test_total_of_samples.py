@@ -114,7 +114,7 @@ def test_a_plan_by_the_sum_of_budgets_names_the_sample(tmp_path):
 
 
 def test_estimates_of_a_sample_have_a_caution():
-    options = {"surrogates": 0, "replicas": 5, "seed": 1}
+    options = {"surrogates": 0, "replicas": 5, "rng": 1}
     for found in (
         sp.estimate_leakage(SAMPLE, mechanism="grr", epsilon=1.0, **options)["a", "b"],
         sp.estimate_leakage(SAMPLE.pairs(), mechanism="grr", epsilon=1.0, **options)["a", "b"],
@@ -136,12 +136,12 @@ def frame():
 @pytest.mark.parametrize("guarantee", ["exact", "independent", "worst"])
 def test_the_seed_draws_the_sample(frame, guarantee):
     found = [
-        sp.total_leakage(frame, 1.0, mechanism="grr", guarantee=guarantee, sample=50, seed=seed)
+        sp.total_leakage(frame, 1.0, mechanism="grr", guarantee=guarantee, sample=50, rng=seed)
         for seed in (1, 2, 1)
     ]
     assert [total.matrix.pairs.population for total in found] == [2000] * 3
     assert found[0].matrix.pairs == found[2].matrix.pairs != found[1].matrix.pairs
-    expected = Records.from_data(frame, sample=50, seed=1).pairs()
+    expected = Records.from_data(frame, sample=50, rng=1).pairs()
     assert found[0].matrix.pairs == expected
     if guarantee != "worst":
         assert not np.array_equal(found[0].values, found[1].values)
@@ -151,14 +151,14 @@ def test_the_seed_draws_the_sample(frame, guarantee):
 def test_comparisons_take_the_seed_too(frame):
     one, two = (
         sp.compare_totals(
-            frame, 1.0, mechanism="grr", guarantee=["independent"], sample=50, seed=seed
+            frame, 1.0, mechanism="grr", guarantee=["independent"], sample=50, rng=seed
         )["independent"]
         for seed in (1, 2)
     )
     assert one.kind == "assumed"
     assert not np.array_equal(one.values, two.values)
     drawn = [
-        sp.total_leakage(frame, 1.0, mechanism="grr", guarantee="exact", sample=50, seed=None)
+        sp.total_leakage(frame, 1.0, mechanism="grr", guarantee="exact", sample=50, rng=None)
         for _ in "ab"
     ]
     assert not np.array_equal(drawn[0].values, drawn[1].values)

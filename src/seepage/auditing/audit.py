@@ -46,7 +46,7 @@ class AuditOptions(DataOptions):
         The name of the attribute, for a randomiser that names none.
     confidence
         Of the limits from samples, for all attributes at once.
-    seed
+    rng
         Seed of the split of the samples.
     data
         A table, see `analyse`: leakages and totals under the audited and the claimed channels.
@@ -71,7 +71,7 @@ class AuditOptions(DataOptions):
     linked: Any = None
     attribute: str | None = option(None, "The name of the attribute, if the file has none.")
     confidence: float = option(0.95, "Confidence of limits from samples.")
-    seed: int = option(0, "Seed of the split of the samples.")
+    rng: Any = option(0, "Seed of the split of the samples.", name="seed")
     data: Any = None
     reported: Any = option((), "Columns of the data that hold reports.", type=Sequence[str])
     guarantee: str | Iterable[str] = option(
@@ -128,7 +128,7 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
     claims = [_checks.epsilon(one, "claim") for one in for_each(names, options.claim, "claim")]
     beta = (1 - options.confidence) / len(whole)
     rows = [
-        sampled_claim(name, one, claim, options.delta, beta, options.seed)
+        sampled_claim(name, one, claim, options.delta, beta, options.rng)
         if isinstance(one, Samples)
         else one.claim(claim, options.delta)
         for claim, (name, one) in zip(claims, opened.items(), strict=True)

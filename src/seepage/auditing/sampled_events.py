@@ -45,7 +45,7 @@ MAX_RANGES = 16
 
 
 def sampled_claim(
-    name: str, samples: Samples, claim: float, delta: float, beta: float, seed: int
+    name: str, samples: Samples, claim: float, delta: float, beta: float, rng: int
 ) -> AuditedClaim:
     """Return what samples prove of a claim, wrong with probability at most beta on each side.
 
@@ -60,7 +60,7 @@ def sampled_claim(
             f"{np.sort(counts)[-2:][::-1].tolist()}",
             parameter="samples",
         )
-    order = _checks.generator(seed).permutation(len(samples.codes))
+    order = _checks.generator(rng).permutation(len(samples.codes))
     first = np.zeros(len(order), dtype=np.bool_)
     first[order[np.argsort(samples.codes[order], kind="stable")][::2]] = True  # of each value
     events = _Events(samples, first, beta, delta)

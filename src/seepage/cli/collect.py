@@ -164,6 +164,7 @@ PLAN = click.option(
 )
 @click.option(
     "--seed",
+    "rng",
     type=SEED,
     help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo the noise.",
 )
@@ -212,7 +213,7 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
             plan,
             data,
             output,
-            seed=options["seed"],
+            rng=options["rng"],
             other=_catch_alls(options["other"], plan.collected),
             form=options["form"],
             identifier=identifier,
@@ -228,7 +229,7 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
             "real data often violate it",
             err=True,
         )
-    if options["seed"] is not None:
+    if options["rng"] is not None:
         click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
 
 

@@ -195,7 +195,7 @@ PARSERS: dict[str, dict[str, Any]] = {
     "missing_markers": {"callback": _parse_markers, "multiple": True},
     "want": {"multiple": True},
     "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
-    "seed": {"type": SEED},
+    "rng": {"type": SEED},
     "order": {"callback": _parse_order, "multiple": True},
     "precision": {"type": float, "callback": lambda _, __, points: points and points / 100},
 }

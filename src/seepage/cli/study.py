@@ -36,7 +36,7 @@ SHOWN_PAIRS = 20
 @click.option(
     "--surrogates", type=int, default=10_000, help="Permutations drawn for p-values; 0: none."
 )
-@click.option("--seed", type=SEED, help="Seed of the run; drawn and printed by default.")
+@click.option("--seed", "rng", type=SEED, help="Seed of the run; drawn and printed by default.")
 @click.option(
     "--view",
     type=click.Choice(["inferred", "report"]),
@@ -72,7 +72,7 @@ def simulate(data: str, **options: Any) -> None:
 
     _checks.epsilon(options["epsilon"])
     pairs = count_data(data, TableOptions)
-    names = ("mechanism", "delta", "replicas", "surrogates", "seed", "view", "scope", "confidence")
+    names = ("mechanism", "delta", "replicas", "surrogates", "rng", "view", "scope", "confidence")
     with progress_bar("simulating") as progress:
         estimates = estimate_leakage(
             pairs,
@@ -111,7 +111,7 @@ def _estimates_text(estimates: Any, name: str) -> str:
     cautions = [f"  {pair}: {row['cautions']}" for pair, row in shown if row["cautions"]]
     lines = [
         f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
-        f"{settings.seed}; view: {settings.view}; intervals for the {settings.scope}",
+        f"{settings.rng}; view: {settings.view}; intervals for the {settings.scope}",
         text_columns(cells),
     ]
     if len(order) > SHOWN_PAIRS:
@@ -132,7 +132,7 @@ EPSILON = click.option(
 )
 BENCHMARK_OPTIONS = grouped(
     chart_option("the scores"),
-    click.option("--seed", type=SEED, default=0, help="Seed of the simulation."),
+    click.option("--seed", "rng", type=SEED, default=0, help="Seed of the simulation."),
     DELTA,
     output_options,
     click_options(TableOptions),
@@ -177,7 +177,7 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
             reference=options["reference"],
             delta=options["delta"],
             chosen=options["analyser"] or None,
-            seed=options["seed"],
+            rng=options["rng"],
             progress=progress,
         )
     left_out = [f"{data}: {name} left out: {reason}" for data, name, reason in scores.left_out]
@@ -205,7 +205,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
             epsilon or (1.0, 3.0, 5.0),
             mechanisms=options["mechanism"] or EIGHT,
             delta=options["delta"],
-            seed=options["seed"],
+            rng=options["rng"],
             progress=progress,
         )
     _write_benchmark(scores, _constant_notes({data: pairs}), options)

@@ -306,7 +306,7 @@ def _factor(total: float) -> str | None:
 # The folder of a client --------------------------------------------------------------------------
 
 
-def client_vectors(wire: Wire, count: int = 100, *, seed: int = 0) -> dict[str, Any]:
+def client_vectors(wire: Wire, count: int = 100, *, rng: Any = 0) -> dict[str, Any]:
     """Return test vectors: bytes with the form drawn, and answers with bytes and their reports.
 
     Parameters
@@ -315,7 +315,7 @@ def client_vectors(wire: Wire, count: int = 100, *, seed: int = 0) -> dict[str, 
         The wire form, see `Plan.wire`.
     count
         Number of vectors for the draw of the form, and for the reports of each form.
-    seed
+    rng
         Seed of answers and bytes; both are uniform, answers over raw values too if clients code
         them.
 
@@ -334,11 +334,11 @@ def client_vectors(wire: Wire, count: int = 100, *, seed: int = 0) -> dict[str, 
     {'form': 1, 'reports': {'ill': 1}}
     """
     vectors = _checks.integer(count, "count", 1, MAX_VECTORS)
-    rng = np.random.default_rng(_checks.integer(seed, "seed", 0))
-    source = Randomness(rng)
+    generator = _checks.generator(rng)
+    source = Randomness(generator)
     words = [source.bytes(WORD).tobytes() for _ in range(vectors)]
     records = [
-        _record_vector(wire, form, rng, source)
+        _record_vector(wire, form, generator, source)
         for form in range(1, len(wire["forms"]) + 1)
         for _ in range(vectors)
     ]

@@ -93,10 +93,10 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
 def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.RecordBatch]:
     """Yield the reports of each batch of records."""
     assigned = form_column(plan, options.form, options.identifier, options.key)
-    if options.identifier is not None and options.seed is not None:
+    if options.identifier is not None and options.rng is not None:
         reason = "seed has no effect: the noise is derived from identifiers ("
         raise InputError(reason, Setting("identifier"), ")")
-    source = randomness(options.seed, "seed")
+    source = randomness(options.rng, "rng")
     schema = reports_schema(plan)
     scan = open_records(
         data, plan.collected, options.other, assigned, **changed(options, TableOptions)

@@ -59,7 +59,7 @@ def write_results(
     Examples
     --------
     >>> import tempfile, seepage as sp
-    >>> people = sp.make_survey(2_000, seed=1).select(["coffee", "sleep"])
+    >>> people = sp.make_survey(2_000, rng=1).select(["coffee", "sleep"])
     >>> plan = sp.calibrate(people, 2.0, guarantee="worst")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sp.write_results(plan, plan.perturb(people), folder + "/results.html")

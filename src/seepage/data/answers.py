@@ -94,20 +94,20 @@ def answers_of(attribute: Attribute, values: int) -> str:
     return f"{listed} ({values:,} values)" if values != attribute.size else listed
 
 
-def fixed_on_part(data: Any, options: "RecordOptions", seed: int) -> tuple[Any, FixedDomain]:
+def fixed_on_part(data: Any, options: "RecordOptions", rng: int) -> tuple[Any, FixedDomain]:
     """Return the data to code, and their domain, see `fix_domain`; also for Spark DataFrames."""
     if is_spark_frame(data):
         from seepage.data.spark.engine import split_frame
 
-        part, data = split_frame(data, options.person, seed)
+        part, data = split_frame(data, options.person, rng)
         held = replace(options, engine="auto", scope="table", person=None)
-        return data, fix_domain(part, held, seed)
+        return data, fix_domain(part, held, rng)
     if not isinstance(data, (str, os.PathLike, list, tuple)):
         data = open_frame(data)
-    return data, fix_domain(data, options, seed)
+    return data, fix_domain(data, options, rng)
 
 
-def fix_domain(data: Any, options: "RecordOptions", seed: int) -> FixedDomain:
+def fix_domain(data: Any, options: "RecordOptions", rng: int) -> FixedDomain:
     """Return the domain of a table, fixed on a random part of its records for the population.
 
     Parameters
@@ -116,13 +116,13 @@ def fix_domain(data: Any, options: "RecordOptions", seed: int) -> FixedDomain:
         A frame, a source, or the path of a file, folder or glob.
     options
         The table options, with the scope and how answers are chosen.
-    seed
+    rng
         The seed of the part.
     """
     source = open_source(data, options)
     names = [choice.source for choice in options.choose(source.names)]
     # another stream than NumPy's of the same seed, which may have made the table
-    own = int.from_bytes(hashlib.blake2b(f"part {seed}".encode(), digest_size=8).digest())
+    own = int.from_bytes(hashlib.blake2b(f"part {rng}".encode(), digest_size=8).digest())
     part = RandomPart(own, 2**64, options.person, source.fields)
     batches, part = _read_part(source, names, part, options.scope == "table")
     held = _Held(source, _first_of_each(batches, options.person, source.fields))

@@ -25,7 +25,7 @@ RECODING_OPTIONS = ("columns", "drop", "rename", "pool")
 """Table options that also apply to existing pair counts and records."""
 
 ENGINE_OPTIONS = ("engine", "progress")
-FIXING_OPTIONS = ("seed", "scope", "answers", "order", "keep")
+FIXING_OPTIONS = ("rng", "scope", "answers", "order", "keep")
 DATA_OPTIONS = (
     *(field.name for field in fields(TableOptions)),
     *ENGINE_OPTIONS,

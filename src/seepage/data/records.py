@@ -51,7 +51,7 @@ class RecordOptions(DataOptions):
     sample
         Number of records to draw without replacement; all records if there are no more.  The
         domain is still that of the whole table, and `pool` counts the records of the sample.
-    seed
+    rng
         Seed of the sample and the part.  The same seed gives the same sample of the same files,
         with or without Spark; a Spark DataFrame has no order, so its sample also depends on its
         partitions.  None draws a different sample each time.
@@ -67,7 +67,7 @@ class RecordOptions(DataOptions):
     """
 
     sample: int | None = None
-    seed: int | None = 0
+    rng: Any = 0
     scope: str = "table"
     answers: str = "as-is"
     order: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -77,6 +77,7 @@ class RecordOptions(DataOptions):
         super().__post_init__()
         _checks.choice(self.scope, "scope", ("table", "population"))
         _checks.choice(self.answers, "answers", ANSWERS)
+        _checks.set_seed(self)
 
     @property
     def merges_answers(self) -> bool:
@@ -167,15 +168,14 @@ class Records(Result):
         >>> Records.from_data(people, sample=2)
         Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
-        seed = secrets.randbits(63) if options.seed is None else options.seed
-        seed = _checks.integer(seed, "seed", 0)
-        new_gathering = _gathering(options.sample, seed)
+        rng = secrets.randbits(63) if options.rng is None else options.rng
+        new_gathering = _gathering(options.sample, rng)
         spark = options.engine == SPARK or is_spark_frame(data)
         fixed, part = None, None
         if options.domain is None and (options.scope == "population" or options.merges_answers):
             from seepage.data.answers import fixed_on_part
 
-            data, fixed = fixed_on_part(data, options, seed)
+            data, fixed = fixed_on_part(data, options, rng)
             part = fixed.part
             options = replace(options, domain=fixed.domain, bins=None, pool=None)
         if spark:
@@ -327,13 +327,13 @@ class Records(Result):
         """Return the pair counts of these records; computed once and cached."""
         return self._pairs
 
-    def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Codes:
+    def sample(self, n: int, rng: int | np.random.Generator | None = None) -> Codes:
         """Return the codes of n people drawn with replacement, shape (n, attributes)."""
         size = _checks.integer(n, "n", 0, _checks.MAX_DRAWS)
         if not self.records:
             raise DomainError("sampling needs at least one record, and these have none")
         ends = np.cumsum(self.weights)
-        draws = _checks.generator(seed).integers(0, ends[-1], size)
+        draws = _checks.generator(rng).integers(0, ends[-1], size)
         return np.asarray(self.codes[np.searchsorted(ends, draws, side="right")])
 
     def __eq__(self, other: object) -> bool:
@@ -361,11 +361,11 @@ class Records(Result):
         return columns | {name: self.weights}
 
 
-def _gathering(sample: int | None, seed: int) -> Callable[[], Gathering]:
+def _gathering(sample: int | None, rng: int) -> Callable[[], Gathering]:
     """Return the constructor of an empty `DistinctRecords`, or of a `RecordSample`."""
     if sample is None:
         return DistinctRecords
-    return partial(RecordSample, _checks.integer(sample, "sample", 1), seed)
+    return partial(RecordSample, _checks.integer(sample, "sample", 1), rng)
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:

@@ -180,7 +180,7 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     guarantee = options.guarantee
     data, settled, found = settle(data, options, asked=True)
     certain = guarantee in FOR_POPULATION and options.scope != "table"
-    reading = options.records_options(options.seed, "population" if certain else "table")
+    reading = options.records_options(options.rng, "population" if certain else "table")
     counted = as_counted(data, **reading | settled)
     scope = _scope(options, counted)
     problem = make_problem(counted, options, scope)
@@ -356,10 +356,10 @@ def _refutations(
     """Return the witnesses above the limit of their target, by index of the target."""
     released = releases(problem.domain, epsilons, problem.release_names, problem.deltas)
     columns = likelihood_columns(problem.domain, released, "report")
-    witnesses, seed = dict[int, JointWitness](), int(problem.options["seed"] or 0)
+    witnesses, rng = dict[int, JointWitness](), int(problem.options["rng"] or 0)
     assert isinstance(problem.data, Records)
     for done, target in enumerate(targets, start=1):
-        witness = search_witness(problem.data, columns, target, seed)
+        witness = search_witness(problem.data, columns, target, rng)
         if witness is not None and witness.counted > problem.limits[target]:
             witnesses[target] = witness
         if progress is not None:

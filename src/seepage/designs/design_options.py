@@ -49,12 +49,12 @@ class PlanningOptions(DataOptions):
     least: Any = option(0.0, "Minimum budget of a collected attribute.", type=float)
     sample: int | None = option(None, "Plan with N records drawn at random.", metavar="N")
 
-    def records_options(self, seed: int | None, scope: str) -> dict[str, Any]:
+    def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
         """Return the options of reading `data` that were given, with scope, sample and seed."""
         given = {name: value for name, value in self.reading.items() if name != "progress"}
         if scope == "population":
-            given |= {"scope": scope, "seed": seed}
-        return given if self.sample is None else {**given, "sample": self.sample, "seed": seed}
+            given |= {"scope": scope, "rng": rng}
+        return given if self.sample is None else {**given, "sample": self.sample, "rng": rng}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ class DesignOptions(PlanningOptions):
     seconds
         Time limit of reading and search, half of it at least for the search; Ctrl-C ends it too.
         Either way the best design so far is returned, certified like any other.
-    seed
+    rng
         Seed of the search and the sample.  The same seed gives the same design unless the time
         limit ends the search.
     """
@@ -163,7 +163,7 @@ class DesignOptions(PlanningOptions):
         choices=SHAPES,
     )
     seconds: float = option(15.0, "Time limit of reading and search.")
-    seed: int = option(0, "Seed of sample and search.")
+    rng: Any = option(0, "Seed of sample and search.", name="seed")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,7 +172,7 @@ class DesignOptions(PlanningOptions):
         if self.mechanism is not None:
             _checks.choice(self.mechanism, "mechanism", ("grr",))
         time_limit(self.seconds)
-        _checks.integer(self.seed, "seed", 0, MAX_SEED)
+        _checks.set_seed(self, MAX_SEED, required=True)
         _checks.choice(self.scope, "scope", SCOPES)
         _checks.choice(self.shape, "shape", SHAPES)
         _checks.inner_probability(self.confidence, "confidence")
@@ -197,9 +197,9 @@ class DesignOptions(PlanningOptions):
         for name, labels in _checks.mapping(self.order, "order").items():
             _checks.texts(labels, f"order of {name}")
 
-    def records_options(self, seed: int | None, scope: str) -> dict[str, Any]:
+    def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
         """Return the options of reading `data`, with how answers are chosen."""
-        given = super().records_options(seed, scope)
+        given = super().records_options(rng, scope)
         merging = scope == "population" or bool(self.order)
         chosen = self.answers or ("merged" if merging else "as-is")
         return {**given, "answers": chosen, "order": self.order, "keep": self._named()}
@@ -273,7 +273,7 @@ class CalibrationOptions(PlanningOptions):
         for pair counts, and for records `"exact"` if it fits, else `"sampled"`.
     audit
         Search for a witness against a guarantee that is an assumption; needs records.
-    delta, view, target_delta, reports, seed
+    delta, view, target_delta, reports, rng
         As in `total_leakage`.
     scope, confidence
         For whom totals hold.  `"population"`: they are upper confidence limits for the population
@@ -298,7 +298,7 @@ class CalibrationOptions(PlanningOptions):
     view: Literal["report", "inferred"] = "report"
     target_delta: float = option(0.01, "For sampled totals: their delta.")
     reports: int = option(20_000, "For sampled totals: how many reports are drawn.")
-    seed: int | None = option(0, "Seed of the sample and of sampled totals.")
+    rng: Any = option(0, "Seed of the sample and of sampled totals.", name="seed")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -307,10 +307,11 @@ class CalibrationOptions(PlanningOptions):
 
         _checks.choice(self.guarantee, "guarantee", ("auto", *GUARANTEES))
         _checks.flag(self.audit, "audit")
+        _checks.set_seed(self)
         settings = self.of_totals("table" if self.scope is None else self.scope)
         TotalSettings(**{one.name: settings[one.name] for one in fields(TotalSettings)})
 
     def of_totals(self, scope: str) -> dict[str, Any]:
         """Return the keywords of `total_leakage`, for a scope."""
-        names = ("target_delta", "confidence", "reports", "seed", "progress", "delta", "view")
+        names = ("target_delta", "confidence", "reports", "rng", "progress", "delta", "view")
         return {"scope": scope, **{name: getattr(self, name) for name in names}}

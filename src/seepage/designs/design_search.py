@@ -108,7 +108,7 @@ def designed(data: Any, options: DesignOptions) -> Design:
 def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[str]]:
     """Return the records to design with, and notes on the columns that are left out."""
     data, settled, notes = settle(data, options, asked=True)
-    records = as_records(data, **options.records_options(options.seed, options.scope) | settled)
+    records = as_records(data, **options.records_options(options.rng, options.scope) | settled)
     if records.fixed is None and (options.order or options.answers == "merged"):
         raise InputError(
             "answers are merged where a table is read without a domain, and these records have one",
@@ -131,7 +131,7 @@ def search_design(records: Records, options: DesignOptions, reading: float = 0.0
     certifier: Certifier
     if problem.fixed_caps:  # shaped forms take half of the error probability 1 - confidence
         population = PopulationCertifier(problem, records, options.confidence, shaped)
-        population.prime_screen(timer, options.seed)
+        population.prime_screen(timer, options.rng)
         certifier = population
     else:
         certifier = TableCertifier(problem, records)
@@ -252,7 +252,7 @@ class DesignRun:
 
     def search(self) -> None:
         """Run column generation; an interrupt ends it and keeps the last complete round."""
-        rng = np.random.default_rng(self.options.seed)
+        rng = np.random.default_rng(self.options.rng)
         stages = (
             generate_forms(self.search_forms, self.pool, self.certifier, rng, thorough)
             for thorough in (False, True)
@@ -319,7 +319,7 @@ class DesignRun:
             sum(form is not None for form in self.search_forms.fitted.values()),
             comparison,
             self.ended,
-            self.options.seed,
+            self.options.rng,
             (*self.certifier.notes(forms), *self._notes()),
             self.certifier.scope,
             self.certifier.confidence,

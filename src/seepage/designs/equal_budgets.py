@@ -281,11 +281,11 @@ def confirmed(problem: Problem, epsilons: Floats) -> tuple[Floats, TotalLeakage]
     3%.  The j-th confirmation has error probability beta / 2^j, so by the union bound all hold
     with confidence 1 - beta, which is reported whichever attempt succeeds.
     """
-    confidence, seed = problem.options["confidence"], problem.options["seed"]
+    confidence, rng = problem.options["confidence"], problem.options["rng"]
     for attempt in range(1, MAX_CONFIRMATIONS + 1):
         attempt_confidence = 1 - (1 - confidence) / 2**attempt
-        new_seed = None if seed is None else seed + attempt
-        totals = totals_at(problem, epsilons, seed=new_seed, confidence=attempt_confidence)
+        new_seed = None if rng is None else rng + attempt
+        totals = totals_at(problem, epsilons, rng=new_seed, confidence=attempt_confidence)
         if problem.excess(totals.values) <= 0:
             return epsilons, replace(totals, confidence=confidence)
         epsilons = problem.scaled(epsilons, 0.97)

@@ -322,7 +322,7 @@ def _shape_for_population(run: "DesignRun") -> None:
     """Search and shape on a fifth of the records; add the forms that the other records certify."""
     timer, seconds, how = run.timer, run.timer.seconds, run.options.shape
     confidence = halved(run.certifier.confidence or 0.0)
-    fifth, rest = split_records(run.records, run.options.seed)
+    fifth, rest = split_records(run.records, run.options.rng)
     scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
     old = run.problem.precisions
     problem = replace(

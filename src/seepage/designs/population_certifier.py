@@ -235,14 +235,14 @@ class PopulationCertifier(Certifier):
             f"{bound} in the population: {rarest}; {hint}"
         )
 
-    def prime_screen(self, timer: Timer, seed: int = 0) -> None:
+    def prime_screen(self, timer: Timer, rng: int = 0) -> None:
         """Compute the limits of random forms of each size, to start the estimates of the screen."""
-        rng, problem = np.random.default_rng(seed), self.problem
+        generator, problem = np.random.default_rng(rng), self.problem
         indices = np.flatnonzero(problem.collected)
         for questions in range(2, self.population.largest + 1):
             self.screen.rates[questions] = self.screen.rates[questions - 1]
             for _ in range(PRIMING_FORMS):
-                form = rng.choice(indices, questions, replace=False).tolist()
+                form = generator.choice(indices, questions, replace=False).tolist()
                 if timer.elapsed > timer.seconds * PRIMING_END or not self.screen.fits(form):
                     continue
                 table = self.screen.counter.table(form)

@@ -74,7 +74,7 @@ class ShapeOptions(DataOptions):
         records and certified on the others.  `"table"`: limits hold for the table itself, exactly.
     confidence
         Confidence level of all limits at once, for the population.
-    seed
+    rng
         Seed of the split of the records, for the population.
     gap
         Relative optimality gap at which the search stops: variance / lower bound - 1.
@@ -92,7 +92,7 @@ class ShapeOptions(DataOptions):
     wanted: Any = None
     scope: str = "population"
     confidence: float = 0.95
-    seed: int = 0
+    rng: Any = 0
     gap: float = 1e-3
     seconds: float | None = None
 
@@ -100,7 +100,7 @@ class ShapeOptions(DataOptions):
         super().__post_init__()
         _checks.choice(self.rule, "rule", RULES)
         _checks.choice(self.scope, "scope", SCOPES)
-        _checks.integer(self.seed, "seed", 0)
+        _checks.set_seed(self, required=True)
         _checks.inner_probability(self.gap, "gap")
         if self.record_limit is not None:
             _checks.epsilon(self.record_limit, "record_limit")
@@ -184,7 +184,7 @@ def shape(data: Any, sources: Any, options: ShapeOptions) -> ShapedMechanism:
             " for one source",
         )
     if isinstance(counted, Records) and for_population:
-        fifth, rest = split_records(counted, options.seed)
+        fifth, rest = split_records(counted, options.rng)
         selected = select_mechanism(fifth, names, limits, how, options.confidence)
         return certified_mechanism(selected, limits, rest, counted, options.confidence)
     check_whole_table(counted, "exact", "shaped reports")

@@ -69,7 +69,7 @@ SELECTION_GAP, SELECTION_STARTS = 1e-2, 15
 """`gap` and `starts` of `shape_form` on a fifth of the records: a finer search would overfit."""
 
 
-def split_records(records: Records, seed: int) -> tuple[Records, Records]:
+def split_records(records: Records, rng: int) -> tuple[Records, Records]:
     """Return a random fifth of the records, and the other records."""
     if records.records >= MAX_SPLIT:
         raise InputError(
@@ -77,9 +77,9 @@ def split_records(records: Records, seed: int) -> tuple[Records, Records]:
             "give a sample of them, or ",
             Setting("scope", "table"),
         )
-    rng = np.random.default_rng(seed)
+    generator = np.random.default_rng(rng)
     size = records.records // SPLIT_FACTOR
-    first = rng.multivariate_hypergeometric(records.weights, size, method="marginals")
+    first = generator.multivariate_hypergeometric(records.weights, size, method="marginals")
     return (
         Records(records.domain, records.codes, first),
         Records(records.domain, records.codes, records.weights - first),

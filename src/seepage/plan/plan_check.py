@@ -60,11 +60,11 @@ class PlanCheck(Result):
     Examples
     --------
     >>> import seepage as sp
-    >>> last = sp.make_survey(2_000, seed=1).select(["coffee", "screen", "sleep"])
+    >>> last = sp.make_survey(2_000, rng=1).select(["coffee", "screen", "sleep"])
     >>> plan = sp.design(last, 2.0, scope="table", shape="never")
     >>> plan.check(last).within
     True
-    >>> plan.check(sp.make_survey(2_000, seed=2))  # doctest: +ELLIPSIS
+    >>> plan.check(sp.make_survey(2_000, rng=2))  # doctest: +ELLIPSIS
     PlanCheck(exceeded: coffee 2.077 above 2, ...; exact on 2,000 records)
     """
 
@@ -189,7 +189,7 @@ def _product_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> To
     """
     settings: dict[str, Any] = {}
     if form.guarantee == "sampled":
-        settings = {"seed": None, "confidence": plan.confidence or 0.95}
+        settings = {"rng": None, "confidence": plan.confidence or 0.95}
         stated = max(form.deltas)
         if 0 < stated < 1:
             settings["target_delta"] = stated

@@ -74,7 +74,7 @@ class PerturbOptions(TableOptions):
 
     Parameters
     ----------
-    seed
+    rng
         None draws from the operating system's generator.  For research only: a seed or NumPy
         generator gives the same reports again, and whoever knows it can remove the noise.
     other
@@ -94,7 +94,7 @@ class PerturbOptions(TableOptions):
         Called with the number of records done and their total, None if unknown.
     """
 
-    seed: Seed = field(default=None, repr=False)
+    rng: Seed = field(default=None, repr=False)
     other: str | Mapping[str, str] | None = None
     form: str | None = None
     identifier: str | None = None

@@ -195,7 +195,7 @@ def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Float
 
 
 def reference_leakages(
-    reference: Any, pairs: PairCounts, epsilon: float, seed: int, delta: Any = 0.0
+    reference: Any, pairs: PairCounts, epsilon: float, rng: int, delta: Any = 0.0
 ) -> Floats:
     """Return the reference leakages of a benchmark, see `benchmark_analysers`."""
     kind, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
@@ -206,7 +206,7 @@ def reference_leakages(
     if kind == "statistical":
         from seepage.study.statistical import estimate_leakage
 
-        drawn: dict[str, Any] = {"surrogates": 0, "seed": seed}
+        drawn: dict[str, Any] = {"surrogates": 0, "rng": rng}
         return estimate_leakage(pairs, epsilon, mechanism=name, delta=delta, **drawn).plug_in
     chosen = analyser("Algorithm 2" if reference == "bound" else reference, "reference")
     return analyse_with(chosen, pairs, np.full(len(pairs.domain), epsilon))

@@ -135,7 +135,7 @@ def benchmark_analysers(
     delta: Any = 0.0,
     chosen: Sequence[str | Analyser] | None = None,
     tolerance: float = TOLERANCE,
-    seed: int = 0,
+    rng: int = 0,
     progress: Progress | None = None,
     **table_options: Any,
 ) -> AnalyserBenchmark:
@@ -161,7 +161,7 @@ def benchmark_analysers(
         Names of analysers, or analysers; all registered ones by default.
     tolerance
         Undershoot or overshoot up to this value counts as none.
-    seed
+    rng
         Seed of a statistical reference.
     progress
         Called with the number of scores done and of all scores.
@@ -186,7 +186,7 @@ def benchmark_analysers(
     total = len(tables) * len(budgets) * len(analysers)
     for name, pairs in tables.items():
         for epsilon in budgets:
-            expected = reference_leakages(reference, pairs, epsilon, seed, delta)
+            expected = reference_leakages(reference, pairs, epsilon, rng, delta)
             for analyser in analysers:
                 start = time.perf_counter()
                 try:

@@ -43,7 +43,7 @@ class EstimateSettings:
     surrogates
         The number of tables drawn from the permutation null distribution of the estimate, for the
         p-value; 0 for no p-value.
-    seed
+    rng
         The same seed gives the same numbers on any number of threads.  If None it is drawn, and
         kept in the result.
     view
@@ -61,16 +61,17 @@ class EstimateSettings:
 
     replicas: int = 50
     surrogates: int = 10000
-    seed: int | None = None
+    rng: Any = None
     view: View = "inferred"
     method: Method = "aggregate"
     scope: str = "table"
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        if self.seed is None:
-            object.__setattr__(self, "seed", secrets.randbits(63))
-        ranges = {"replicas": (1, None), "surrogates": (0, MAX_SURROGATES), "seed": (0, MAX_SEED)}
+        _checks.set_seed(self, MAX_SEED)
+        if self.rng is None:
+            object.__setattr__(self, "rng", secrets.randbits(63))
+        ranges = {"replicas": (1, None), "surrogates": (0, MAX_SURROGATES)}
         for name, ends in ranges.items():
             object.__setattr__(self, name, _checks.integer(getattr(self, name), name, *ends))
         _checks.choice(self.view, "view", VIEWS)
@@ -199,9 +200,9 @@ class LeakageEstimate(Result):
         return dict(zip(QUANTILES, self.significance.null, strict=False))
 
     @property
-    def seed(self) -> int | None:
+    def seed(self) -> int:
         """The seed of the whole run."""
-        return self.settings.seed
+        return int(self.settings.rng)
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -345,8 +346,11 @@ class LeakageEstimates(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings, and the estimates in long form, as a JSON object."""
-        names = ("seed", "replicas", "view", "confidence", "scope")
-        settings = {name: getattr(self.settings, name) for name in names}
+        names = ("replicas", "view", "confidence", "scope")
+        settings = {
+            "seed": self.settings.rng,
+            **{name: getattr(self.settings, name) for name in names},
+        }
         return {**settings, "estimates": json_ready(self.to_arrow().to_pylist())}
 
     def _headline(self) -> str:

@@ -119,16 +119,16 @@ class Task:
         )
         return names[0] if len(names) == 1 else names
 
-    def generator(self, seed: int | None, purpose: int, block: int = 0) -> np.random.Generator:
+    def generator(self, rng: int | None, purpose: int, block: int = 0) -> np.random.Generator:
         """Return the random generator of one block of a stream, whichever thread runs it."""
-        sequence = np.random.SeedSequence(seed, spawn_key=(*self.key, purpose, block))
+        sequence = np.random.SeedSequence(rng, spawn_key=(*self.key, purpose, block))
         return np.random.Generator(np.random.PCG64(sequence))
 
     def collect(
         self, settings: EstimateSettings, check_cancelled: CancelCheck = never_cancel
     ) -> Collection:
         """Return a simulated collection."""
-        generator = self.generator(settings.seed, COLLECTION)
+        generator = self.generator(settings.rng, COLLECTION)
         if settings.method == "aggregate":
             return simulate(self.table, self.channel, settings.replicas, generator)
         return self.collect_records(settings.replicas, generator, check_cancelled)
@@ -169,7 +169,7 @@ class Task:
 
         def surrogate_generator(block: int) -> np.random.Generator:
             check_cancelled()
-            return self.generator(settings.seed, SURROGATES, block)
+            return self.generator(settings.rng, SURROGATES, block)
 
         collection = self.collect(settings, check_cancelled)
         plug_in, deciding = _plug_in(self, collection)

@@ -108,7 +108,7 @@ def benchmark_mechanisms(
     *,
     mechanisms: Any = EIGHT,
     delta: Any = 0.0,
-    seed: int = 0,
+    rng: int = 0,
     progress: Progress | None = None,
     **table_options: Any,
 ) -> MechanismBenchmark:
@@ -126,7 +126,7 @@ def benchmark_mechanisms(
         default.  Objects have their own budget, and are scored once if a choice has no name.
     delta
         The delta of the mechanisms that need one, such as `"gauss"`; the others have 0.
-    seed
+    rng
         Seed of the simulation; the same seed gives the same errors.
     progress
         Called with the number of scores done and of all scores.
@@ -150,7 +150,7 @@ def benchmark_mechanisms(
     pairs = as_pairs(data, **table_options)
     budgets = checked_budgets(epsilons, {"the data set": pairs}, progress)
     choices = _labelled(mechanisms)
-    checked_seed = _checks.integer(seed, "seed", 0)
+    checked_seed = _checks.integer(rng, "rng", 0)
     if not pairs.records:
         raise InputError("a benchmark needs records, and these counts have none")
     tasks = [
@@ -188,7 +188,7 @@ def _has_name(choice: Any) -> bool:
 
 
 def _score(
-    pairs: PairCounts, label: str, choice: Any, budget: tuple[float, float], seed: int
+    pairs: PairCounts, label: str, choice: Any, budget: tuple[float, float], rng: int
 ) -> MechanismScore:
     """Return the score of one choice of mechanisms at (epsilon, delta)."""
     epsilon, slack = budget
@@ -200,7 +200,7 @@ def _score(
     used = mechanisms_of(pairs.domain, epsilon, choice, delta)
     bound = leakage_matrix(pairs, [release.epsilon for release in released]).tcpl
     frequencies = [marginal / pairs.records for marginal in pairs.marginals]
-    seeds = np.random.SeedSequence([seed, *label.encode()]).spawn(len(used))
+    seeds = np.random.SeedSequence([rng, *label.encode()]).spawn(len(used))
     simulated = [
         _simulate(each, marginal, np.random.default_rng(stream))
         for each, marginal, stream in zip(used, pairs.marginals, seeds, strict=True)

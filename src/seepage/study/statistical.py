@@ -98,7 +98,7 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
     --------
     >>> import seepage as sp
     >>> estimates = estimate_leakage(
-    ...     "adult", 1.0, mechanism="grr", pairs=[("sex", "occupation")], surrogates=99, seed=7
+    ...     "adult", 1.0, mechanism="grr", pairs=[("sex", "occupation")], surrogates=99, rng=7
     ... )
     >>> estimate = estimates["sex", "occupation"]
     >>> exact = sp.leakage_matrix(sp.load_pairs("adult"), 1.0, mechanism="grr")

@@ -196,7 +196,7 @@ class ExperienceOptions(DataOptions):
         Values with fewer other records are not compared: their likelihoods are too noisy.
     view
         What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
-    seed
+    rng
         The same seed gives the same numbers; None for fresh randomness.
     """
 
@@ -207,7 +207,7 @@ class ExperienceOptions(DataOptions):
     rare: int = 500
     view: View = "report"
     delta: Any = 0.0
-    seed: int | None = 0
+    rng: Any = 0
 
 
 @takes(ExperienceOptions)
@@ -238,7 +238,7 @@ def experienced_loss(data: Any, options: ExperienceOptions) -> Experience:
     _checks.progress(options.progress)
     counted = as_counted(data, records=True, **options.reading)
     released = releases(counted.domain, options.epsilon, options.mechanism, options.delta)
-    how = count, level, options.seed, options.progress
+    how = count, level, options.rng, options.progress
     return experience_of(counted, released, options.view, *how, rare=threshold)
 
 
@@ -254,7 +254,7 @@ def experience_of(
     view: View,
     people: int,
     confidence: float = 0.95,
-    seed: int | None = 0,
+    rng: int | None = 0,
     progress: Progress | None = None,
     *,
     rare: int = 500,
@@ -262,7 +262,7 @@ def experience_of(
     """Return `experienced_loss` of counted data, given their releases."""
     records = _at_least_two(data)
     mechanisms = simulated_mechanisms(records.domain, released, people, "experienced losses")
-    generator = _checks.generator(seed)
+    generator = _checks.generator(rng)
     totals, starts = value_counts(records), value_offsets(records.domain)[:-1]
     compared = totals > rare
     begin_stage(progress, "drawn people")

@@ -94,7 +94,7 @@ def sampled_totals(
     delta, reports = settings.target_delta, settings.reports
     level = math.log(pairs / (1 - settings.confidence))
     needed = level / -math.log1p(-delta)
-    draws = draw_reports(data, released, view, reports, needed, settings.seed)
+    draws = draw_reports(data, released, view, reports, needed, settings.rng)
     weights = report_weights(data, draws, settings.progress)
     upper_bounds, guard = max_weights(data, draws), rounding_error(data, draws)
     values, rare = [], []
@@ -207,7 +207,7 @@ def draw_reports(
     view: View,
     count: int,
     needed: float,
-    seed: int | np.random.Generator | None,
+    rng: int | np.random.Generator | None,
 ) -> Draws:
     """Draw `count` report tuples, with extra draws for rare values.
 
@@ -223,11 +223,11 @@ def draw_reports(
         The number of reports n.
     needed
         The minimum number of draws n / W(x) with which a value can be certified.
-    seed
+    rng
         The same seed gives the same reports.
     """
     mechanisms = simulated_mechanisms(data.domain, released, count)
-    generator = _checks.generator(seed)
+    generator = _checks.generator(rng)
     extra = _extra_draws(data, count, needed)
     people = _draw_people(data, count - int(extra.sum()), extra, generator)
     logarithms = draw_log_likelihoods(data, mechanisms, view, people, generator)

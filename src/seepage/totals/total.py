@@ -59,7 +59,7 @@ class TotalSettings:
     target_delta, confidence, reports
         For `"sampled"`: the delta of every total, the simultaneous confidence level of all totals
         (also for `scope="population"`), and the number of reports drawn.
-    seed
+    rng
         Of the sample, the reports of `"sampled"` and the search of `"witness"`; None: no seed.
     progress
         Called with the amount of work done and the total amount.
@@ -73,12 +73,13 @@ class TotalSettings:
     target_delta: float = 0.01
     confidence: float = 0.95
     reports: int = 20_000
-    seed: int | None = 0
+    rng: Any = 0
     progress: Progress | None = None
     scope: str = "table"
 
     def __post_init__(self) -> None:
         _checks.choice(self.scope, "scope", SCOPES)
+        _checks.set_seed(self)
         if _checks.integer(self.reports, "reports", 1) > _checks.MAX_RECORDS:
             raise _checks.violation("reports", "at most 2^53", self.reports)
         _checks.progress(self.progress)
@@ -132,7 +133,7 @@ class TotalOptions(TotalSettings, DataOptions):
         reading = {name: value for name, value in self.reading.items() if name != "progress"}
         scope = {"scope": self.scope} if records and self.scope == "population" else {}
         if scope or self.sample is not None:
-            reading |= {"sample": self.sample, "seed": self.seed, **scope}
+            reading |= {"sample": self.sample, "rng": self.rng, **scope}
         counted = as_counted(data, records=records or self.sample is not None, **reading)
         how = {"mechanism": self.mechanism, "view": self.view, "delta": self.delta}
         return counted, leakage_matrix(as_pairs(counted), self.epsilon, **how)
@@ -357,7 +358,7 @@ def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Com
 
 def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     columns = _pure_columns(matrix)
-    values, evidence, names = witness_totals(data, columns, settings.seed, settings.progress)
+    values, evidence, names = witness_totals(data, columns, settings.rng, settings.progress)
     note = f"witness: nothing beyond the own report was found for {', '.join(names)}"
     notes = (note,) if names else ()
     return values, np.zeros_like(values), {"evidence": tuple(evidence), "notes": notes}

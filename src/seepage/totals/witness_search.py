@@ -44,7 +44,7 @@ MAX_SPAN = 600.0
 def witness_totals(
     data: Records,
     columns: Sequence[LikelihoodColumns],
-    seed: int | None,
+    rng: int | None,
     progress: Progress | None = None,
 ) -> tuple[Floats, list[JointWitness | None], list[str]]:
     """Return totals, witnesses, and the attributes whose witness does not exceed their own report.
@@ -53,7 +53,7 @@ def witness_totals(
     """
     values, evidence, not_exceeded = [], [], []
     for target, (name, column) in enumerate(zip(data.domain.names, columns, strict=True)):
-        witness = search_witness(data, columns, target, seed)
+        witness = search_witness(data, columns, target, rng)
         own = round_down(float(column.max_log_ratios().max()), 8)
         values.append(own if witness is None else max(own, witness.counted))
         evidence.append(witness)
@@ -65,7 +65,7 @@ def witness_totals(
 
 
 def search_witness(
-    data: Records, columns: Sequence[LikelihoodColumns], target: int, seed: int | None = 0
+    data: Records, columns: Sequence[LikelihoodColumns], target: int, rng: int | None = 0
 ) -> JointWitness | None:
     """Return the report tuple of largest log-likelihood ratio found by coordinate ascent.
 
@@ -77,7 +77,7 @@ def search_witness(
         The likelihood columns of each attribute.
     target
         The index of the target.
-    seed
+    rng
         Of the split into halves and of the random starts; the same for all targets.
 
     Returns
@@ -91,7 +91,7 @@ def search_witness(
     record, and maximises over one attribute's report at a time, given the others, until none
     improves.  Each step is one weighted count of the records and the best column for two vectors.
     """
-    generator = _checks.generator(seed)
+    generator = _checks.generator(rng)
     search_weights = generator.binomial(data.weights, 0.5)
     held_out_weights = data.weights - search_weights
     search = _CoordinateAscent(data, columns, target, search_weights)

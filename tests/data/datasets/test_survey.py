@@ -68,7 +68,7 @@ def test_everything_fits_exact_sums():
 
 
 def test_the_survey_is_a_sample_of_the_joint():
-    people = Records.from_data(make_survey(200_000, seed=5))
+    people = Records.from_data(make_survey(200_000, rng=5))
     assert people.domain == JOINT.domain
     for names in (["condition"], ["coffee", "screen", "sleep"], ["age", "employment", "income"]):
         truth = JOINT.counts(names) / JOINT.records
@@ -78,8 +78,8 @@ def test_the_survey_is_a_sample_of_the_joint():
 
 
 def test_seeds_and_invalid_arguments():
-    assert make_survey(50, seed=1) == make_survey(50, seed=1)
-    assert make_survey(50, seed=1) != make_survey(50, seed=2)
+    assert make_survey(50, rng=1) == make_survey(50, rng=1)
+    assert make_survey(50, rng=1) != make_survey(50, rng=2)
     assert make_survey(7).num_rows == 7
     with pytest.raises(InputError, match="records must be an integer from 1 to"):
         make_survey(0)

@@ -206,7 +206,7 @@ def test_distinct_records_are_those_of_the_local_engine(frame, folder, missing):
 
 @pytest.mark.parametrize("missing", [pytest.param("category", marks=pytest.mark.slow), "drop"])
 def test_a_sample_is_that_of_the_local_engine(frame, folder, missing):
-    options = {"missing": missing, "sample": 700, "seed": 9}
+    options = {"missing": missing, "sample": 700, "rng": 9}
     expected = Records.from_data(folder, **options)
     assert expected.records == 700
     assert Records.from_data(folder, engine="spark", **options) == expected
@@ -217,7 +217,7 @@ def test_a_sample_is_that_of_the_local_engine(frame, folder, missing):
     options["domain"] = expected.domain
     again = Records.from_data(frame, **options)
     assert again == of_frame
-    assert Records.from_data(frame, **(options | {"seed": 10})) != of_frame
+    assert Records.from_data(frame, **(options | {"rng": 10})) != of_frame
 
 
 def test_too_many_distinct_records_raise(spark, monkeypatch):

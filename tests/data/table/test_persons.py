@@ -69,7 +69,7 @@ def test_a_person_per_record_changes_nothing():
 def test_samples_are_drawn_from_the_people():
     table = visits()
     people = sp.count_pairs(table, person="id").records
-    sample = sp.Records.from_data(table, person="id", sample=100, seed=3)
+    sample = sp.Records.from_data(table, person="id", sample=100, rng=3)
     assert (sample.records, sample.population) == (100, people)
     everybody = sp.Records.from_data(table, person="id", sample=10_000)
     assert everybody == sp.Records.from_data(table, person="id")

@@ -69,14 +69,14 @@ def survey_joint() -> Records:
     return Records.from_joint(Domain(ATTRIBUTES), _joint())
 
 
-def make_survey(records: int = 10_000, seed: int | None = 0) -> Any:
+def make_survey(records: int = 10_000, rng: Any = 0) -> Any:
     """Return a table of people drawn from `survey_joint`, as a PyArrow table of strings.
 
     Parameters
     ----------
     records
         The number of people, drawn independently.
-    seed
+    rng
         Seed of the draws.
 
     Examples
@@ -88,7 +88,7 @@ def make_survey(records: int = 10_000, seed: int | None = 0) -> Any:
     import pyarrow as pa
 
     joint = survey_joint()
-    codes = joint.sample(_checks.integer(records, "records", 1, _checks.MAX_DRAWS), seed)
+    codes = joint.sample(_checks.integer(records, "records", 1, _checks.MAX_DRAWS), rng)
     columns = {
         attribute.name: pa.array(np.array(attribute.values)[codes[:, k]])
         for k, attribute in enumerate(joint.domain)

@@ -164,7 +164,7 @@ def _one_per_person(table: Input, person: str | None, coding: Coding) -> Indexed
     return None
 
 
-def split_frame(data: Any, person: str | None, seed: int) -> tuple[Any, Any]:
+def split_frame(data: Any, person: str | None, rng: int) -> tuple[Any, Any]:
     """Return a random part of a DataFrame, of one record per person, as a table, and the rest.
 
     A DataFrame may be computed anew for each job: it is kept, so that both are disjoint.
@@ -172,7 +172,7 @@ def split_frame(data: Any, person: str | None, seed: int) -> tuple[Any, Any]:
     with translated_errors():
         frame = (data if person is None else data.dropDuplicates([person])).persist()
         share = LARGE_PART if frame.count() < SMALL_TABLE else SMALL_PART
-        part, rest = frame.randomSplit([share, 1 - share], seed)
+        part, rest = frame.randomSplit([share, 1 - share], rng)
         return part.limit(MAX_PART).toArrow(), rest
 
 

@@ -160,7 +160,7 @@ def fig4c(data: Data, found: Finding) -> None:
         for (i, target), (j, source) in permutations(enumerate(names), 2)
     ]  # fmt: skip
     simulations = [
-        estimated(pairs, "grr", 1.0, pairs=DIRECTIONS.values(), seed=SEED + number, threads=1)
+        estimated(pairs, "grr", 1.0, pairs=DIRECTIONS.values(), rng=SEED + number, threads=1)
         for number in range(SIMULATIONS)
     ]
     for name, (target, source) in DIRECTIONS.items():
@@ -364,7 +364,7 @@ def _example_row(
     epsilon, (source, target) = float(budget), direction.split(" -> ")
     chosen = {"pairs": [(target, source)], "threads": 1}
     estimates = [
-        estimated(sampled, "grr", epsilon, seed=SEED + number, **chosen).only.plug_in
+        estimated(sampled, "grr", epsilon, rng=SEED + number, **chosen).only.plug_in
         for number, sampled in enumerate(experiments)
     ]
     return {

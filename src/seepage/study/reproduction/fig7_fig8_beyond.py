@@ -69,7 +69,7 @@ def _olh_over_ss(rows: list[Row], key: str = "normalised_tcpl_inferred") -> floa
 
 def _score_rows(label: str, pairs: PairCounts) -> list[Row]:
     rows = []
-    for score in benchmark_mechanisms(pairs, seed=SEED).scores:
+    for score in benchmark_mechanisms(pairs, rng=SEED).scores:
         row = {"data": label, **asdict(score), "mechanism": MECHANISMS[score.mechanism]}
         del row["server_seconds"], row["estimates"]
         rows.append(row)
@@ -324,7 +324,7 @@ def _exact_totals(people: Records) -> list[Row]:
 def _witnesses(people: Records) -> list[Row]:
     """Return the sum of leakages and the witness, for every attribute of CelebA."""
     summed = total_leakage(people.pairs(), BUDGET, mechanism="grr", guarantee="sum")
-    witness = total_leakage(people, BUDGET, mechanism="grr", guarantee="witness", seed=SEED)
+    witness = total_leakage(people, BUDGET, mechanism="grr", guarantee="witness", rng=SEED)
     return [
         _row("witness", name, BUDGET, summed[name], witness[name]) for name in people.domain.names
     ]

@@ -52,7 +52,7 @@ def correlations(pairs: PairCounts, metric: Metric) -> Floats:
 
 def estimated(data: Any, mechanism: Any, epsilon: float, **options: Any) -> LeakageEstimates:
     """Return the paper's statistical estimates, by default without surrogates."""
-    settings = {"replicas": REPLICAS, "surrogates": 0, "seed": SEED, **options}
+    settings = {"replicas": REPLICAS, "surrogates": 0, "rng": SEED, **options}
     return estimate_leakage(data, epsilon, mechanism=mechanism, **settings)
 
 
@@ -65,7 +65,7 @@ def plug_in(
     Each `collection` is an independent draw of all reports.  Estimates are cached, since several
     items use them.
     """
-    return estimated(pairs, mechanism, epsilon, seed=SEED + collection).plug_in
+    return estimated(pairs, mechanism, epsilon, rng=SEED + collection).plug_in
 
 
 def exact_and_summed(people: Records, epsilon: float) -> tuple[TotalLeakage, TotalLeakage]:
