@@ -107,6 +107,8 @@ def test_count_then_analyse_equals_analysing_the_table(survey, tmp_path):
     first, second = json.loads(counted.stdout), json.loads(direct.stdout)
     assert first.pop("name") != second.pop("name")
     assert first.pop("command") == second.pop("command")
+    for found in (first, second):
+        del found["verdict"]["settle"]  # it names the file
     assert first == second
     assert sp.load_pairs(pairs).domain["age"].values == ("[18, 40)", "[40, 60)", "[60, 90]")
 

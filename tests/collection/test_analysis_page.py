@@ -14,7 +14,7 @@ def test_the_worked_example_runs_and_finds_the_truth(capsys):
     for block in re.findall(r"^```py\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S):
         exec(
             compile(
-                block.replace('perturb("adult")', 'perturb("adult", seed=1)'), str(PAGE), "exec"
+                block.replace('perturb("adult")', 'perturb("adult", rng=1)'), str(PAGE), "exec"
             ),
             names,
         )

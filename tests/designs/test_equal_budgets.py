@@ -81,7 +81,7 @@ def test_confirmations_state_their_simultaneous_confidence(coins, monkeypatch):
     truth = sp.total_leakage(coins, 1.0, mechanism="grr", guarantee="exact")
 
     def lucky(problem, epsilons, **options):
-        used.append(options["seed"])
+        used.append(options["rng"])
         passes = rng.random() < 1 - options["confidence"]
         values = truth.values * 0 if passes else truth.values
         return replace(truth, values=values, confidence=options["confidence"])

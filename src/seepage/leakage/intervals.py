@@ -109,7 +109,7 @@ class LeakageIntervals(Result):
     (0.7, 0.71, 0.72)
     """
 
-    condition: ClassVar[str] = "of people with values of this table"
+    condition: ClassVar[str] = "of people with values of the table"
 
     matrix: "LeakageMatrix"
     confidence: float
