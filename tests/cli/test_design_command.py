@@ -88,7 +88,7 @@ def test_a_sample_is_enough_for_the_population_only(folder):
     done = run(*arguments, "-o", "sample.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "1,000 records (a random sample of 1," in done.stdout
-    assert sp.Plan.load(folder / "sample.json").provenance.population == 1600  # the rest fixed the domain
+    assert sp.Plan.load(folder / "sample.json").provenance.population == 1600
     done = run(*arguments, "--scope", "table", cwd=folder)
     assert done.returncode == 2
     assert "need all records" in done.stderr
