@@ -119,7 +119,7 @@ PEOPLE = pa.table({"sex": ["F", "M"] * 20, "smoker": [True, False] * 20})
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "lest", "least"),
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "confidense", "confidence"),
         (lambda **options: sp.Records.from_data(PEOPLE, **options), "sampl", "sample"),
-        (lambda **options: survey_plan().perturb(PEOPLE, **options), "identifer", "identifier"),
+        (lambda **options: survey_plan().perturb(PEOPLE, **options), "identifier_", "identifier"),
         (lambda **options: survey_plan().check(PEOPLE, **options), "column", "columns"),
     ],
 )
