@@ -279,9 +279,8 @@ def choice(value: Any, name: str, options: Iterable[str]) -> str:
 def choices(value: Any, name: str, options: Iterable[str]) -> list[str]:
     """Return one of the options or several as a list; all of them for `"all"`."""
     known = list(options)
-    if isinstance(value, str):
-        return known if value == "all" else [choice(value, name, known)]
-    return [choice(item, name, known) for item in items(value, name, "a name or several")]
+    given = [value] if isinstance(value, str) else items(value, name, "a name or several")
+    return known if given == ["all"] else [choice(item, name, known) for item in given]
 
 
 def options(

@@ -78,8 +78,6 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     if options["report"] is None:
         reject_options(["no_counts"], "it is about the page that --report writes")
     chosen = given(AnalysisOptions)
-    if chosen.get("guarantee") == ["all"]:
-        chosen["guarantee"] = "all"
     if not {"sampled", "all"} & set(options["guarantee"]):
         reject_options(["reports", "target_delta", "confidence"], "it is of --guarantee sampled")
     command = shlex.join(["seepage", *sys.argv[1:]])

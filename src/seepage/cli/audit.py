@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from seepage._results import json_text
 from seepage.auditing.audit import AuditOptions
 from seepage.auditing.audit_result import STATES, Audit
 from seepage.cli.options import click_options, given, output_options, reject_options
-from seepage.cli.output import FileCommand, OutputFile, emit, option_names, text_columns
+from seepage.cli.output import FileCommand, OutputFile, option_names, text_columns, write_result
 from seepage.data.table.labels import field_key
 from seepage.data.table.options import DataOptions
 from seepage.errors import naming
@@ -30,7 +29,7 @@ SHOWN_LEAKS = 10
 @click.option("--fail-if", type=click.Choice(["refuted", "not-decided"]), help="Exit 1 if so.")
 @click.option("--report", type=OutputFile(), help="Write the page of the table, with the audit.")
 @output_options
-def audit(randomiser: str, form: str, output: str | None, **options: Any) -> None:
+def audit(randomiser: str, **options: Any) -> None:
     """Audit FILE: what a randomiser realises beside what is claimed.
 
     FILE has published parameters: a specification (JSON) or a transition matrix (JSON, CSV).  Or it
@@ -50,8 +49,6 @@ def audit(randomiser: str, form: str, output: str | None, **options: Any) -> Non
         reading = [*DataOptions.__dataclass_fields__, "reported", "guarantee", "report"]
         reject_options(reading, "it is about --data")
     chosen = given(AuditOptions)
-    if chosen.get("guarantee") == ["all"]:
-        chosen["guarantee"] = "all"
     if "values" in chosen:
         chosen["values"] = [_typed(value) for value in chosen["values"]]
     command = shlex.join(["seepage", *sys.argv[1:]])
@@ -59,7 +56,7 @@ def audit(randomiser: str, form: str, output: str | None, **options: Any) -> Non
     if options["report"] is not None:
         found.report(options["report"])
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
-    emit(_formatted(found, form), output)
+    write_result(found, _text)
     grave = {"refuted": 1, "not-decided": 2}.get(options["fail_if"] or "", 0)
     if found.verdict in STATES[:grave]:
         raise SystemExit(EXIT_FAILED)
@@ -73,11 +70,7 @@ def _typed(text: str) -> Any:
     return text
 
 
-def _formatted(found: Audit, form: str) -> str:
-    if form == "json":
-        return json_text(found.to_dict())
-    if form == "csv":
-        return found.to_csv()
+def _text(found: Audit) -> str:
     names = option_names()
     lines = [f"{found.name}: {found.verdict}"]
     lines += [naming(line, names) for line in found.sentences()]

@@ -17,6 +17,7 @@ from seepage._numerics import Floats, Integers
 from seepage._registry import MECHANISMS
 from seepage._results import Result
 from seepage.errors import InputError
+from seepage.leakage.bound import delta_at
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueReports
 from seepage.mechanisms.two_level import TwoLevelMechanism
@@ -194,11 +195,10 @@ def supports_are_independent(tested: Mechanism) -> bool:
 def _probabilities(tested: Mechanism) -> str:
     groups = every_report(tested, seeds=3)
     for group in groups:
-        total = np.exp(tested.log_likelihood(group)).sum(axis=0)
-        if np.abs(total - 1).max() > EXACT:
-            return (
-                f"the probabilities of all reports sum to {total[np.abs(total - 1).argmax()]:.6g}"
-            )
+        totals = np.exp(tested.log_likelihood(group)).sum(axis=0)
+        worst = max(totals.tolist(), key=lambda total: abs(total - 1))
+        if abs(worst - 1) > EXACT:
+            return f"the probabilities of all reports sum to {worst:.6g}"
     codes = np.zeros(DRAWS, dtype=np.int64)
     reports = tested.perturb(codes, 21)
     if not supports_are_independent(tested):
@@ -234,15 +234,13 @@ def _misfit(seen: Any, stated: Floats) -> bool:
 
 
 def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
-    slack = 1 + EXACT
+    slack, values = 1 + EXACT, np.eye(tested.k)
     if not tested.realised_epsilon <= tested.epsilon <= epsilon * slack or tested.delta > delta:
         return f"({tested.epsilon:.6g}, {tested.delta:.3g}) exceeds ({epsilon:g}, {delta:g})"
-    growth = math.exp(tested.epsilon)
     for group in every_report(tested, seeds=20):
         rows = np.exp(tested.log_likelihood(group)).T
-        excess = max(float(np.maximum(row - growth * rows, 0).sum(axis=1).max()) for row in rows)
-        if excess > tested.delta * slack + EXACT:
-            needed = float(np.log(rows.max(axis=0) / rows.min(axis=0)).max())
+        if delta_at(values, math.inf, rows, tested.epsilon) > tested.delta * slack + EXACT:
+            needed = report_leakages(tested, group, values).max()
             return f"states epsilon {tested.epsilon:.4f}, and a report has {needed:.4f}"
     return ""
 
@@ -271,9 +269,9 @@ def _estimates(tested: Mechanism) -> str:
 
 
 def _attack(tested: Mechanism) -> str:
-    count, k = DRAWS // 4, tested.k
-    guesses = tested.infer(tested.perturb(np.repeat(np.arange(k), count), 41), 42)
-    seen = np.array([np.bincount(row, minlength=k) for row in guesses.reshape(k, count)])
+    k, codes = tested.k, np.repeat(np.arange(tested.k), DRAWS // 4)
+    guesses = tested.infer(tested.perturb(codes, 41), 42)
+    seen = np.bincount(codes * k + guesses, minlength=k * k).reshape(k, k)
     far = _misfit(seen, tested.inferred_channel())
     return "guesses do not follow inferred_channel" if far else ""
 
