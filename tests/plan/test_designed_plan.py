@@ -132,7 +132,7 @@ def test_a_form_with_one_question_is_checked_for_any_mechanism():
 
 
 def test_limits_are_compared_with_a_shared_confidence():
-    people = sp.make_survey(3_000, seed=2).select(["age", "income", "coffee", "sleep"])
+    people = sp.make_survey(3_000).select(["age", "income", "coffee", "sleep"])
     found = sp.compare_limits(people, [3, 1, 2, 1], seconds=3, shape="never", precision=0.02)
     assert found.limits == (1.0, 2.0, 3.0)
     assert [plan.confidence for plan in found.plans] == [0.9834] * 3

@@ -4,12 +4,14 @@ import math
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from test_report_browser import CONTRAST, UNNAMED
 
 import seepage as sp
 from plan_examples import counts, forms_plan, matrix, plan_for, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
+from seepage.collection.client_files import questionnaire_page
 from seepage.designs.strategies import NO_NOISE
 from seepage.plan import Form, plan_of_forms
 from seepage.plan.designed_plan import plan_of_design
@@ -171,6 +173,9 @@ def test_two_plans_are_compared_for_the_same_people(opened, designed):
     width = 1.96 * np.sqrt(expected_variances(other)["sex"] / 2 / people)
     rows = dict(row.split("\t", 1) for row in page.locator(".pair tr").all_inner_texts())
     assert rows["sex"] == f"not asked\t± {points(width)}"
+    assert page.inner_text(".headline").startswith(
+        "For every share within 3.0 points, a.json needs"
+    )
     assert _wide(page) <= 0
 
 
@@ -237,3 +242,18 @@ def test_the_policy_allows_no_script(tab, tmp_path, designed):
     place.write_text(page_text, encoding="utf-8")
     tab.goto(place.as_uri())
     assert tab.title() == "Plan of a collection: a plan"
+
+
+def test_the_page_says_what_was_merged_and_two_designs_of_one_title_are_told_apart():
+    people = sp.make_survey(4_000).select(["age", "income", "coffee"])
+    days = pa.array(np.random.default_rng(1).integers(0, 31, len(people)))
+    found = {
+        str(limit): sp.design(people.append_column("days", days), limit, seconds=2, title="Days")
+        for limit in (1.0, 2.0)
+    }
+    assert found["1.0"].provenance.settings["values"] == {"days": 31}
+    assert "(merged from 31 values)" in plan_page(found["1.0"])
+    text = compare_page(found)
+    assert "Days (1.0) needs" in text
+    assert "Days (2.0) needs" in text
+    assert "<title>Days</title>" in questionnaire_page(found["1.0"])

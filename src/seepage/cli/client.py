@@ -15,7 +15,7 @@ LABELS = click.option(
     type=click.Path(dir_okay=False),
     help="Texts of questions and values: a CSV file with attribute, value and label.",
 )
-TITLE = click.option("--title", default="Survey", help="The heading of the questionnaire.")
+TITLE = click.option("--title", help="The heading of the questionnaire; by default the plan's.")
 
 
 @click.command("client", cls=FileCommand)

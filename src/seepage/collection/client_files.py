@@ -147,7 +147,7 @@ def questionnaire_page(
     *,
     labels: Iterable[Label] | str | os.PathLike[str] | None = None,
     endpoint: str | None = None,
-    title: str = "Survey",
+    title: str | None = None,
     texts: str | os.PathLike[str] | None = None,
 ) -> str:
     """Return the questionnaire of a plan as one self-contained HTML page.
@@ -163,7 +163,7 @@ def questionnaire_page(
         The address that reports are sent to.  Without one the page makes no request, and offers
         the report as a file.
     title
-        The heading.
+        The heading; by default the plan's.
     texts
         A file of the page's other texts: introduction, consent, contact, another language; see
         `read_texts`.
@@ -176,7 +176,7 @@ def questionnaire_page(
     if isinstance(labels, (str, os.PathLike)):
         labels = read_labels(labels, plan.domain)
     is_own = isinstance(endpoint, str) and endpoint == OWN_ENDPOINT
-    strings = read_texts(texts)
+    strings, heading = read_texts(texts), plan.provenance.settings.get("title", "Survey")
     address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
     allowed = "'none'" if address is None else address.partition("?")[0]
     survey = {
@@ -191,7 +191,7 @@ def questionnaire_page(
     }
     return render_page(
         "questionnaire.html",
-        _checks.text(title, "title"),
+        _checks.text(heading if title is None else title, "title"),
         styles=["questionnaire"],
         script=page_script(),
         content=survey,
@@ -205,7 +205,7 @@ def write_questionnaire(
     *,
     labels: str | os.PathLike[str] | None = None,
     endpoint: str | None = None,
-    title: str = "Survey",
+    title: str | None = None,
     texts: str | os.PathLike[str] | None = None,
 ) -> None:
     """Write the questionnaire of a plan as one self-contained HTML page, whole or not at all.

@@ -215,7 +215,7 @@ class Receiver(socketserver.ThreadingTCPServer):
         port: int = 8000,
         host: str = LOOPBACK,
         labels: str | os.PathLike[str] | None = None,
-        title: str = "Survey",
+        title: str | None = None,
         rate: float = 1000.0,
     ) -> None:
         _checks.instance(plan, "plan", Plan, "a Plan")

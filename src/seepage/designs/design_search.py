@@ -325,8 +325,16 @@ class DesignRun:
             self.certifier.confidence,
             want_texts(self.options.want),
             self.people,
-            self.options.stated,
+            self.options.stated | self._covered(),
         )
+
+    def _covered(self) -> dict[str, Any]:
+        """Return the number of values that merged answers cover, by attribute, as a setting."""
+        fixed = self.records.fixed
+        if fixed is None or not fixed.merging:
+            return {}
+        values = fixed.values
+        return {"values": {a.name: values[a.name] for a in fixed.domain if values[a.name] > a.size}}
 
     def _with_observed(self, form: Form) -> Form:
         """Return a form with its totals on the table itself, where the promised ones are larger."""

@@ -386,7 +386,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         *,
         labels: str | os.PathLike[str] | None = None,
         endpoint: str | None = None,
-        title: str = "Survey",
+        title: str | None = None,
         texts: str | os.PathLike[str] | None = None,
     ) -> None:
         """Write the questionnaire as one page; see `collection.client_files`."""

@@ -148,6 +148,17 @@ def compare_page(plans: Mapping[str, Plan]) -> str:
             " of ".join(map(str, map(len, pairs_together(plan)))) for plan in plans.values()
         ],
     }
+    titles = [_title(plan, name) for name, plan in plans.items()]
+    if len(set(titles)) < len(titles):  # two designs of one collection
+        titles = [f"{title} ({name})" for title, name in zip(titles, plans, strict=True)]
+    width = max(one.half_width for one in precisions)
+    needs = [
+        f"{title} needs {rounded_people(math.ceil(one.people * (one.half_width / width) ** 2))} "
+        f"people (limit {_limits(plan)}, whole record {record})"
+        for title, plan, one, record in zip(
+            titles, plans.values(), precisions, rows["Whole record, at most, nats"], strict=True
+        )
+    ]
     names = dict.fromkeys(name for one in precisions for name in one.sizes)
     widths = {
         name: [
@@ -162,7 +173,10 @@ def compare_page(plans: Mapping[str, Plan]) -> str:
         "plans.html",
         "Plans side by side",
         styles=STYLES,
-        names=[_title(plan, name) for name, plan in plans.items()],
+        names=titles,
+        sentence=f"For every share within {points(width)} points, {', '.join(needs)}."
+        if 0 < width < math.inf
+        else "",
         rows=rows,
         widths=widths,
         people=rounded_people(people),
@@ -220,6 +234,7 @@ def _questions(plan: Plan) -> dict[str, Any]:
             name: [answer_text(value) for value in plan.domain[name].values]
             for name in plan.collected.names
         },
+        "covered": plan.provenance.settings.get("values", {}),
         "asked": {
             name: sum(form.share for _, form in plan[name].asking) for name in plan.collected.names
         },
