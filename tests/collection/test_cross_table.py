@@ -252,6 +252,8 @@ def test_raking_meets_known_totals_and_says_what_is_wrong():
             assert found[value] == pytest.approx(total / sum(known.values()))
     with pytest.raises(InputError, match="'M' is only in one of them"):
         sp.rake_weights(beside, {"sex": {"F": 1.0}})
+    with pytest.raises(InputError, match="totals must be given for at least one attribute"):
+        sp.rake_weights(beside, {})
     impossible = beside.assign(also=beside.sex)
     with pytest.raises(InputError, match="raking does not converge"):
         sp.rake_weights(impossible, {"sex": {"F": 1, "M": 1}, "also": {"F": 1, "M": 3}})
