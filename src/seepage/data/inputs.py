@@ -17,7 +17,7 @@ from seepage.data.counting.count import ENGINES, SPARK, count_scan, is_spark_fra
 from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
-from seepage.data.records import Records
+from seepage.data.records import RecordOptions, Records
 from seepage.data.table.options import DataOptions, TableOptions
 from seepage.errors import DomainError, InputError
 
@@ -26,13 +26,6 @@ RECODING_OPTIONS = ("columns", "drop", "rename", "pool")
 
 ENGINE_OPTIONS = ("engine", "progress")
 FIXING_OPTIONS = ("rng", "scope", "answers", "order", "keep")
-DATA_OPTIONS = (
-    *(field.name for field in fields(TableOptions)),
-    *ENGINE_OPTIONS,
-    "sample",
-    *FIXING_OPTIONS,
-)
-"""All options of `as_counted`."""
 
 
 @takes(DataOptions)
@@ -118,7 +111,7 @@ def as_counted(
     With a domain `within`, tables are coded in it, and existing counts or records must have it;
     columns that it does not name are ignored.
     """
-    _checks.options(options, DATA_OPTIONS)
+    _checks.options(options, [option.name for option in fields(RecordOptions)])
     table_options = options if within is None else {**options, "domain": within}
     _checks.progress(options.get("progress"))
     counted, what = data, "the data are"

@@ -277,7 +277,7 @@ class PairCounts(Result):
             tables = self._tables_of(indices[first], indices[second], shape)
             put_stack(counts, offsets[pairs], tables)
         marginals = [self._marginals[index] for index in indices]
-        return PairCounts(domain, marginals, counts, population=self.population, pooled=self.pooled)
+        return self.like(domain, marginals, counts)
 
     def _tables_of(self, rows: Integers, columns: Integers, shape: tuple[int, int]) -> Integers:
         """Return the tables of pairs of attributes (rows[i], columns[i]), transposed as needed."""
@@ -291,10 +291,13 @@ class PairCounts(Result):
 
     def rename(self, names: dict[str, str]) -> "PairCounts":
         """Return the counts with attributes renamed, old name to new."""
-        domain = self.domain.rename(names)
-        renamed = PairCounts(domain, self._marginals, self._counts, population=self.population)
-        renamed.pooled = self.pooled
-        return renamed
+        return self.like(self.domain.rename(names), self._marginals, self._counts)
+
+    def like(
+        self, domain: Domain, marginals: Iterable[ArrayLike], counts: ArrayLike
+    ) -> "PairCounts":
+        """Return other counts of the same records."""
+        return PairCounts(domain, marginals, counts, population=self.population, pooled=self.pooled)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts to a Parquet file in long form, atomically.
@@ -365,10 +368,8 @@ class PairCounts(Result):
                 part.records if part.population is None else part.population
                 for part in (self, other)
             )
-        counts = self._counts + other._counts
-        total = PairCounts(self.domain, marginals, counts, population=population)
-        total.pooled = self.pooled or other.pooled
-        return total
+        counts, pooled = self._counts + other._counts, self.pooled or other.pooled
+        return PairCounts(self.domain, marginals, counts, population=population, pooled=pooled)
 
     def __eq__(self, other: object) -> bool:
         return (

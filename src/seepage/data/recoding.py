@@ -60,10 +60,7 @@ def recoded(counted: Counts, domain: Domain, codes: Sequence[Integers]) -> Count
 
 def _recoded_records(records: Records, domain: Domain, codes: Sequence[Integers]) -> Records:
     columns = [new[old] for new, old in zip(codes, records.codes.T, strict=True)]
-    rows = np.stack(columns, axis=1)
-    result = Records(domain, rows, records.weights, population=records.population)
-    result.pooled = records.pooled
-    return result
+    return records.like(domain, np.stack(columns, axis=1))
 
 
 def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers]) -> PairCounts:
@@ -82,7 +79,7 @@ def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers])
         old = stacked(pairs.counts, old_offsets[group], sizes[a[0]], sizes[b[0]])
         np.add.at(tables.reshape(-1), index.reshape(-1), old.reshape(-1))
         put_stack(cells, offsets[group], tables)
-    return PairCounts(domain, marginals, cells, population=pairs.population, pooled=pairs.pooled)
+    return pairs.like(domain, marginals, cells)
 
 
 def widened(pairs: PairCounts, domain: Domain) -> PairCounts:

@@ -263,17 +263,17 @@ class Records(Result):
     def select(self, names: Iterable[str | SupportsIndex]) -> "Records":
         """Return the records of these attributes only, in this order."""
         chosen = self._indices(names)
-        domain = self.domain.select(chosen)
-        return self._like(Records(domain, self.codes[:, chosen], self.weights))
+        return self.like(self.domain.select(chosen), self.codes[:, chosen])
 
     def rename(self, names: dict[str, str]) -> "Records":
         """Return the records with attributes renamed, old name to new."""
-        return self._like(Records(self.domain.rename(names), self.codes, self.weights))
+        return self.like(self.domain.rename(names), self.codes)
 
-    def _like(self, other: "Records") -> "Records":
-        """Return other records with what is known of where these come from."""
-        other.population, other.pooled = self.population, self.pooled
-        return other
+    def like(self, domain: Domain, codes: ArrayLike) -> "Records":
+        """Return these records with other codes, one row for each."""
+        records = Records(domain, codes, self.weights, population=self.population)
+        records.pooled = self.pooled
+        return records
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
         """Return the index of each record's group: records with equal values of some attributes.

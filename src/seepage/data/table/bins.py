@@ -95,7 +95,7 @@ BIN_FORMATS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or a
 DEFAULT_RULE = Quantile(DEFAULT_BINS)
 
 
-def read_rule(rule: Any, name: str = "bins") -> BinningRule:
+def read_rule(rule: Any) -> BinningRule:
     """Return the binning rule of an option's value; an invalid value raises an InputError.
 
     Examples
@@ -108,13 +108,13 @@ def read_rule(rule: Any, name: str = "bins") -> BinningRule:
     if isinstance(rule, (Quantile, Width, Edges, NoBins)):
         return rule
     if isinstance(rule, str):
-        return _read_text(rule.strip(), name)
+        return _read_text(rule.strip())
     if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
-        return Quantile(_checks.integer(rule, f"the number of {name}", 1, MAX_BINS))
-    return Edges(_read_edges(rule, name))
+        return Quantile(_checks.integer(rule, "the number of bins", 1, MAX_BINS))
+    return Edges(_read_edges(rule))
 
 
-def _read_text(text: str, name: str) -> BinningRule:
+def _read_text(text: str) -> BinningRule:
     if text == "none":
         return NoBins()
     if text.isdecimal():
@@ -123,22 +123,20 @@ def _read_text(text: str, name: str) -> BinningRule:
     kinds: dict[str, type[Quantile] | type[Width]] = {"quantile": Quantile, "width": Width}
     if kind not in kinds or (colon and not count.strip().isdecimal()):
         hint = _checks.near_miss(kind, [*kinds, "none"])
-        raise _checks.violation(name, BIN_FORMATS, text, hint)
+        raise _checks.violation("bins", BIN_FORMATS, text, hint)
     bins = int(count) if colon else DEFAULT_RULE.bins
-    return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MAX_BINS))
+    return kinds[kind](_checks.integer(bins, "the number of bins", 1, MAX_BINS))
 
 
-def _read_edges(edges: Any, name: str) -> tuple[float, ...]:
-    numbers = tuple(_checks.real(edge, f"an edge of {name}") for edge in edges)
+def _read_edges(edges: Any) -> tuple[float, ...]:
+    numbers = tuple(_checks.real(edge, "an edge of bins") for edge in edges)
     if len(numbers) < 2 or any(not a < b for a, b in pairwise(numbers)):
         shown = ", ".join(number_label(number) for number in numbers)
-        raise InputError(
-            f"{name} must have at least two edges, ascending, got [{shown}]", parameter=name
-        )
+        rule = "bins must have at least two edges, ascending"
+        raise InputError(f"{rule}, got [{shown}]", parameter="bins")
     if len(numbers) > MAX_BINS + 1:
-        raise InputError(
-            f"{name} must have at most {MAX_BINS + 1} edges, got {len(numbers)}", parameter=name
-        )
+        rule = f"bins must have at most {MAX_BINS + 1} edges"
+        raise InputError(f"{rule}, got {len(numbers)}", parameter="bins")
     return numbers
 
 
