@@ -1,9 +1,14 @@
 """Draw the pictures of the documentation from the bundled Adult counts.
 
-With `--committed` those of README, which are part of the repository; a test keeps them current.
+With `--committed` README's first one, which a test keeps current; with `--plan` those of one plan
+from Adult's records (in `SEEPAGE_DATA`): its strategies, its page and its questionnaire, the last
+two as screenshots by Chromium.  All are part of the repository but for the pages.
 """
 
+import math
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +17,8 @@ import numpy as np
 
 import seepage as sp
 from seepage.charts.panels import about_chart
-from seepage.designs.strategies import CALIBRATED, DESIGN, OPTIMAL_SMP, SPLIT
+from seepage.designs.strategies import NO_NOISE, OPTIMAL_SMP, SPLIT
+from seepage.plan.plan_precision import THIS_PLAN, plan_precision
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 ASSETS = Path(__file__).parents[1] / "docs" / "assets"
@@ -60,23 +66,21 @@ def about_sex(pairs: sp.PairCounts) -> Any:
 
 
 STRATEGIES = {
-    DESIGN: "seepage design: some questions each",
+    NO_NOISE: "without privacy",
+    THIS_PLAN: "seepage design: some questions each",
     OPTIMAL_SMP: "one question each (SMP)",
-    CALIBRATED: "everything, calibrated",
     SPLIT: "everything, limit split equally (SPL)",
 }
-"""Strategies of a design's comparison in the order of the picture, with their labels."""
+"""Strategies beside a plan in the order of the picture, with their labels."""
 
 
-def people_needed(_: sp.PairCounts) -> Any:
-    """Return the number of people that each strategy needs for the precision of a design."""
+def people_needed(plan: sp.Plan) -> Any:
+    """Return the number of people that each strategy needs for the precision of a plan."""
     import altair as alt
 
-    found = sp.find_design(
-        sp.make_survey(100_000), 2.0, shape="never", drop=["employment", "region"]
-    )
-    errors = {one.name: one.error for one in found.comparison}
-    needed = [round(10_000 * errors[name] / found.error, -2) for name in STRATEGIES]
+    precision = plan_precision(plan)
+    ratios = {one.name: precision.ratio(one) for one in precision.strategies}
+    needed = [math.ceil(precision.people * ratios[name] / 100) * 100 for name in STRATEGIES]
     rows = [
         {"strategy": name, "people": people}
         for name, people in zip(STRATEGIES.values(), needed, strict=True)
@@ -85,39 +89,90 @@ def people_needed(_: sp.PairCounts) -> Any:
         y=alt.Y("strategy:N", sort=None, title=None, axis=alt.Axis(labelLimit=280)),
         x=alt.X(
             "people:Q",
-            title="people who must be asked",
-            scale=alt.Scale(domain=[0, 1.15 * max(needed)]),
+            title="people who must be asked (logarithmic)",
+            scale=alt.Scale(type="log", domain=[500, 3 * max(needed)]),
             axis=alt.Axis(format=",d", tickCount=4),
         ),
     )
-    ours = alt.datum.strategy == STRATEGIES[DESIGN]
+    ours = alt.datum.strategy == STRATEGIES[THIS_PLAN]
     colour = alt.when(ours).then(alt.value("#0072B2")).otherwise(alt.value("#999999"))
-    bars = base.mark_bar().encode(color=colour)
-    texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
+    points = base.mark_circle(size=110, opacity=1).encode(color=colour)
+    texts = base.mark_text(align="left", dx=9, fontSize=12).encode(
         text=alt.Text("people:Q", format=",d")
     )
     title = alt.TitleParams(
-        "The same limit, the same precision, fewer people",
+        "People to ask for every share to within 3 points",
         subtitle=[
-            f"A synthetic survey of {len(found.domain)} attributes; all reports of a person "
-            "together leak at most 2 nats about any of them,",
-            f"with confidence {found.confidence} for the population that its "
-            f"{found.people:,} records were drawn from",
+            f"UCI Adult, {len(plan.collected)} questions; all reports of a person together leak at "
+            "most 2 nats about any of them,",
+            f"with confidence {plan.confidence} for the population that its "
+            f"{plan.provenance.records:,} records were drawn from",
         ],
         anchor="start",
         fontSize=16,
         subtitleFontSize=12,
     )
-    chart = (bars + texts).properties(title=title, width=440, height=130)
+    chart = (points + texts).properties(title=title, width=440, height=130)
     return chart.configure_axis(labelFontSize=12, titleFontSize=12, grid=False).configure_view(
         stroke=None
     )
 
 
+def screenshot(page: Path, picture: Path, width: int, height: int) -> None:
+    """Draw the top of a page as Chromium shows it; of a questionnaire, with several questions."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        for _ in range(50):  # each new person draws a form
+            shown = browser.new_page(viewport={"width": width, "height": height})
+            shown.goto(page.as_uri())
+            shown.wait_for_timeout(300)
+            if shown.locator("fieldset").count() != 1:
+                break
+        shown.screenshot(path=picture)
+        browser.close()
+
+
+QUESTIONS = {
+    "age": "How old are you?",
+    "workclass": "Who do you work for?",
+    "education": "What is your highest level of education?",
+    "marital-status": "What is your marital status?",
+    "occupation": "What is your occupation?",
+    "relationship": "What are you to the head of your household?",
+    "race": "What is your race?",
+    "sex": "What is your sex?",
+    "capital-gain": "What were your capital gains last year, in dollars?",
+    "capital-loss": "What were your capital losses last year, in dollars?",
+    "hours-per-week": "How many hours do you work per week?",
+    "native-country": "Where were you born?",
+    "income": "What is your yearly income, in dollars?",
+}
+
+
+def make_plan_pictures(folder: Path) -> None:
+    """Write the pictures of one plan from Adult's records into a folder."""
+    records = sp.dataset("adult").read()
+    title = "Working lives 2026"
+    plan = sp.design(records, 2.0, seconds=60, objective="largest", title=title, author="A. Ruiz")
+    sp.save_chart(people_needed(plan), folder / "people-needed.svg")
+    with tempfile.TemporaryDirectory() as place:
+        page, form, book = (Path(place) / name for name in ("plan.html", "form.html", "book.csv"))
+        rows = [f'{name},,"{question}"' for name, question in QUESTIONS.items()]
+        book.write_text("\n".join(["attribute,value,label", *rows]), encoding="utf-8")
+        plan.report(page)
+        plan.write_questionnaire(form, labels=book)
+        screenshot(page, folder / "plan-page.png", 1000, 700)
+        screenshot(form, folder / "questionnaire.png", 760, 640)
+
+
 COMMITTED: dict[str, Callable[[sp.PairCounts], Any]] = {
     "about-sex.svg": about_sex,
-    "people-needed.svg": people_needed,
 }
+
+BY_PLAN = ("people-needed.svg", "plan-page.png", "questionnaire.png")
+"""Pictures of one plan from Adult's records."""
 
 PAGES = ("adult.html", "plan.html")
 
@@ -143,7 +198,7 @@ def make_pictures(folder: Path) -> None:
 
 
 def make_committed(folder: Path) -> None:
-    """Write README's pictures into a folder."""
+    """Write README's first picture into a folder."""
     pairs = sp.load_pairs("adult")
     for name, draw in COMMITTED.items():
         sp.save_chart(draw(pairs), folder / name)
@@ -152,5 +207,7 @@ def make_committed(folder: Path) -> None:
 if __name__ == "__main__":
     if "--committed" in sys.argv:
         make_committed(ASSETS)
+    elif "--plan" in sys.argv:
+        make_plan_pictures(ASSETS)
     else:
         make_pictures(PICTURES)

@@ -62,3 +62,15 @@ def test_the_picture_is_current(name, drawn):
     saved = (ROOT / "docs" / "assets" / name).read_text(encoding="utf-8")
     made = (drawn / name).read_text(encoding="utf-8")
     assert shown_in(made) == shown_in(saved), "run scripts/make_pictures.py --committed"
+
+
+@pytest.mark.parametrize("name", PICTURES.BY_PLAN)
+def test_pictures_of_the_plan_are_linked_and_small(name):
+    pages = [README, *(page.read_text("utf-8") for page in (ROOT / "docs").glob("*.md"))]
+    assert any(f"assets/{name}" in page for page in pages)
+    assert 1_000 < (ROOT / "docs" / "assets" / name).stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("name", PICTURES.CHARTS)
+def test_pictures_of_the_documentation_are_in_the_repository(name):
+    assert (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8").startswith("<svg")
