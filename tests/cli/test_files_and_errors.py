@@ -173,7 +173,7 @@ def test_bad_input_is_one_line(folder, command, words):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("0.8,0.2\n0.2\n", "got 2 rows and 1 numbers in row 2"), ("", "got 0 rows"), ("a\n", "'a'")],
+    [("0.8,0.2\n0.2\n", "from 2 to 1 at row 2"), ("", "no matrix of numbers"), ("a\n", "'a'")],
 )
 def test_transitions_must_be_a_square_of_numbers(folder, text, words):
     (folder / "odd.csv").write_text(text)

@@ -124,7 +124,7 @@ INPUT_PARAMETERS = (
     "labels",
     "counts",
     "reports",
-    "result",
+    "results",
     "plan",
     "plan_path",
     "domain",

@@ -220,16 +220,6 @@ def write_questionnaire(
         A codebook with the texts to show, see `read_labels`.
     endpoint, title, texts
         See `questionnaire_page`.
-
-    Examples
-    --------
-    >>> import tempfile, seepage as sp
-    >>> plan = sp.calibrate("survey", 2.0, columns=["coffee", "sleep"], guarantee="worst")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     plan.write_questionnaire(folder + "/survey.html", title="Coffee and sleep")
-    ...     page = Path(folder, "survey.html").read_text(encoding="utf-8")
-    >>> "<title>Coffee and sleep</title>" in page
-    True
     """
     codebook = [] if labels is None else read_labels(labels, plan.domain)
     if without := unlabelled(plan, codebook):
