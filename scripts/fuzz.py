@@ -10,6 +10,8 @@ their own: a crash or a hang is found too.  What must hold:
 * options: a command with odd option values ends with exit code 0 or 2 and at most one line;
 * designs: every total that a form of a design states, asked or not, and every ratio of a shaped
   mechanism, is at least the one computed in exact fractions from the integers that are drawn;
+* domains: limits and totals for a population of many rare values hold in closed form, however the
+  answers were chosen by looking at a sample, and everybody can answer;
 * plans: a plan file or a file of reports with a field changed raises one clear line, or gives back
   a plan or estimates that say the same.
 """
@@ -34,7 +36,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fuzz_designs import designs, draw_records
+from fuzz_designs import designs, domains, draw_records
 
 CASE_SECONDS = 60
 BATCH = 20
@@ -291,6 +293,7 @@ KINDS: dict[str, Callable[[random.Random, Path], None]] = {
     "junk": junk,
     "options": options,
     "designs": designs,
+    "domains": domains,
     "plans": plans,
 }
 

@@ -1,4 +1,4 @@
-"""Designs and shaped mechanisms against exact fractions, for `fuzz.py`."""
+"""Designs and shaped mechanisms against exact fractions, chosen domains against populations."""
 
 import collections
 import contextlib
@@ -6,6 +6,7 @@ import decimal
 import itertools
 import math
 import random
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -135,3 +136,86 @@ def designs(rng: random.Random, _: Path) -> None:
             else:
                 ratio = largest_ratio(rows, weights, k, asked, told)
             check_total(ratio, float(form.totals[k]), f"form {form.attributes}, {name}")
+
+
+def coded_masses(values: list[Any], masses: Any, attribute: Any) -> Any:
+    """Return the masses of an attribute's answers in a population, coded as a client does."""
+    import numpy as np
+
+    from seepage.collection.reference_client import answer_code
+    from seepage.plan.wire import attribute_wire
+
+    wire = attribute_wire(attribute)
+    codes: list[Any] = [answer_code(wire, value) for value in values]
+    if None in codes:
+        raise AssertionError("somebody of the population cannot answer")
+    return np.array([np.bincount(codes, row, attribute.size) for row in masses])
+
+
+def grr_totals(masses: Any, budgets: dict[str, float]) -> dict[str, float]:
+    """Return the totals about T, a fair coin, and U, with masses given T, of their GRR reports."""
+    import numpy as np
+
+    own, beside = (budgets.get(name, 0.0) for name in ("T", "U"))
+    told = np.log1p(math.expm1(beside) * masses)
+    seen = masses[:, masses.sum(axis=0) > 0]
+    back = np.log1p(math.expm1(own) * seen / seen.sum(axis=0))
+    return {
+        "T": own + float(np.abs(told[0] - told[1]).max()),
+        "U": beside + float(np.ptp(back, axis=1).max()),
+    }
+
+
+def domains(rng: random.Random, _: Path) -> None:
+    """Check promises for a population of many rare values, of which a sample fixes the answers."""
+    import numpy as np
+    import pandas as pd
+
+    import seepage as sp
+
+    draw = np.random.default_rng(rng.randrange(1 << 32))
+    rare, common = rng.choice([5, 50, 900, 9_000]), rng.randint(1, 10)
+    blocks = [draw.random(rare) < rng.choice([0.5, 1.0]) for _ in range(2)]
+    shares = [rng.random() for _ in blocks]
+    masses = np.array(
+        [
+            [*share * (block + 1e-9) / (block + 1e-9).sum(), *rest * (1 - share)]
+            for share, block, rest in zip(
+                shares, blocks, draw.dirichlet(np.ones(common), 2), strict=True
+            )
+        ]
+    )
+    numbers = draw.permutation(rare + common).tolist()
+    values = numbers if rng.random() < 0.5 else [f"v{number}" for number in numbers]
+    coin = draw.integers(0, 2, rng.choice([500, 2_000, 20_000]))
+    drawn = [draw.choice(len(values), len(coin), p=row / row.sum()) for row in masses]
+    table = pd.DataFrame(
+        {"T": np.array(["no", "yes"])[coin], "U": np.array(values)[np.choose(coin, drawn)]}
+    )
+    settings: dict[str, Any] = {"mechanism": "grr", "confidence": 1 - 1e-6, "max_values": 20_000}
+    settings |= rng.choice([{}, {"pool": 2}, {"pool": 0.01}, {"bins": "quantile:5"}, {"bins": 30}])
+    settings |= {"columns": ["T", "U"], "seed": rng.randrange(100)}
+    exact: dict[str, Any] = {"guarantee": "exact", "scope": "population"}
+    limit = rng.choice([0.5, 1.0, 3.0])
+    promised = [limit, limit]
+    with warnings.catch_warnings(), contextlib.suppress(sp.SeepageError):
+        warnings.simplefilter("ignore")
+        kind = rng.choice(["total", "calibrate", "design"])
+        if kind == "total":
+            found: Any = sp.total_leakage(table, limit, **settings, **exact)
+            promised, asked = found.values.tolist(), [dict.fromkeys("TU", limit)]
+        elif kind == "calibrate":
+            found = sp.calibrate(table, limit, **settings, **exact)
+            asked = [{name: found[name].epsilon for name in "TU"}]
+        else:
+            settings |= {"answers": rng.choice(["merged", "as-is"]), "shape": "never"}
+            found = sp.design(table, limit, seconds=0.5, **settings)
+            asked = [{n: form.question(n).epsilon for n in form.attributes} for form in found.forms]
+        if found.domain.names != ("T", "U"):
+            return
+        coded = coded_masses(values, masses, found.domain["U"])
+        for budgets in asked:
+            for name, most in zip("TU", promised, strict=True):
+                truth = grr_totals(coded, budgets)[name]
+                if truth > most + 1e-9:
+                    raise AssertionError(f"{kind} of {name}: {most} is promised, it is {truth}")
