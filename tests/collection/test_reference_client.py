@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 import seepage as sp
 import wires
-from seepage.collection.client_files import client_vectors
+from seepage.collection.client_files import client_vectors, questionnaire_page
 from seepage.collection.perturb import open_records
 from seepage.collection.reference_client import (
     answer_code,
@@ -26,6 +26,7 @@ from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.mechanisms.hashing import OLH
 from seepage.mechanisms.she import SHE
+from seepage.plan.plan_page import plan_page
 from seepage.plan.wire import attribute_wire, mechanism_wire
 
 
@@ -168,3 +169,19 @@ def test_people_with_values_that_no_record_had_can_report():
     record = {"job": "pilot", "age": 131}
     report = perturb_record(plan.wire, 1, record, bytes(form_bytes(plan.wire, 1)))
     assert report["form"] == 1
+
+
+def test_the_pages_of_a_plan_say_what_counts_as_an_answer():
+    draw = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "ill": draw.choice(["no", "no", "yes"], 3000),
+            "rank": draw.choice(["low", "low", "low", "mid", "mid", "top"], 3000),
+        }
+    )
+    plan = sp.design(table, 2.0, seconds=0.5, order={"rank": ["low", "mid", "high", "top"]})
+    page = plan_page(plan)
+    assert "no: anything else" in page
+    assert "top: high, top; low: anything else" in page
+    survey = questionnaire_page(plan)
+    assert '"fallbacks":[{"attribute":"ill","value":"no"}' in survey.replace(" ", "")

@@ -182,6 +182,11 @@ def questionnaire_page(
     survey = {
         "plan": client_plan(plan),
         "labels": [*(labels or ()), *_answer_labels(plan.domain, strings)],
+        "fallbacks": [
+            {"attribute": attribute.name, "value": attribute.catch_all}
+            for attribute in plan.collected
+            if not attribute.edges and attribute.catch_all not in (None, OTHER)
+        ],
         "texts": strings,
         "confidence": f"{plan.confidence or 0:.0%}",
         "kind": KINDS[plan.kind],
@@ -306,8 +311,7 @@ def client_vectors(wire: Wire, count: int = 100, *, rng: Any = 0) -> dict[str, A
     count
         Number of vectors for the draw of the form, and for the reports of each form.
     rng
-        Seed of answers and bytes; both are uniform, answers over raw values too if clients code
-        them.
+        Seed of answers, raw values among them, and of bytes; all are uniform.
 
     Returns
     -------
@@ -348,9 +352,8 @@ def _record_vector(
 def _raw_values(attribute: Wire) -> list[str | None]:
     """Return an attribute's values, and such that clients must code: merged, numbers, unseen."""
     numbers = [edge for edge in attribute.get("edges", ()) if "inf" not in edge]
-    merged = [value for value, _ in attribute.get("merged", ())]
     unseen = ["never seen", "-1e308", None] if "other" in attribute else []
-    return [*attribute["values"], *merged, *numbers, *unseen]
+    return [*attribute["values"], *dict(attribute.get("merged", ())), *numbers, *unseen]
 
 
 def write_client(

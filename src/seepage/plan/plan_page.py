@@ -32,6 +32,7 @@ from seepage.plan.plan_text import (
     cross_tables,
     factor,
     ground,
+    merged_text,
     nats,
     people_sentence,
     promise,
@@ -235,6 +236,7 @@ def _questions(plan: Plan) -> dict[str, Any]:
             for name in plan.collected.names
         },
         "covered": plan.provenance.settings.get("values", {}),
+        "merged": {attribute.name: merged_text(attribute) for attribute in plan.collected},
         "asked": {
             name: sum(form.share for _, form in plan[name].asking) for name in plan.collected.names
         },

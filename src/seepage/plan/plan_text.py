@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from seepage._numerics import shortest_above
+from seepage.data.domain import ALL_OTHERS, OTHER, Attribute, short_list
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
@@ -98,6 +99,23 @@ def answer_text(value: str) -> str:
     if (ends := BIN.fullmatch(value)) is None:
         return value
     return f"{ends[1]} to {'under ' if ends[3] == ')' else ''}{ends[2]}"
+
+
+def merged_text(attribute: Attribute) -> str:
+    """Return which further values count as an answer; empty if none does.
+
+    Examples
+    --------
+    >>> merged = (("mid", "mid to top"), ("top", "mid to top"), ("*", "low"))
+    >>> merged_text(Attribute("rank", ("low", "mid to top"), (), merged))
+    'mid to top: mid, top; low: anything else'
+    """
+    found = dict[str, list[str]]()
+    for value, answer in attribute.merged:
+        found.setdefault(answer, []).append("anything else" if value == ALL_OTHERS else value)
+    if OTHER in attribute.values:
+        found.setdefault(OTHER, ["anything else"])
+    return "; ".join(f"{answer_text(a)}: {short_list(values, 6)}" for a, values in found.items())
 
 
 def unlimited(plan: Plan) -> list[PlannedAttribute]:

@@ -59,10 +59,17 @@ function choices({ attribute, values }, number) {
   });
 }
 
+/** Which answer stands for all that the question does not list, if one of those listed does. */
+function fallback({ attribute }) {
+  const found = survey.fallbacks.find((one) => one.attribute === attribute);
+  return found ? [element("p", { className: "soft" }, say("no answer fits", { answer: label(attribute, found.value) }))] : [];
+}
+
 function askQuestions(respondent, form) {
-  const asked = form.questions.map((question, number) =>
-    element("fieldset", {}, element("legend", {}, label(question.attribute)), ...choices(question, number)),
-  );
+  const asked = form.questions.map((question, number) => {
+    const legend = element("legend", {}, label(question.attribute));
+    return element("fieldset", {}, legend, ...choices(question, number), ...fallback(question));
+  });
   const submit = element("button", { type: "submit", className: "first" }, say("add noise"));
   const sheet = element("form", {}, ...asked, buttons(submit));
   sheet.addEventListener("submit", async (event) => {
