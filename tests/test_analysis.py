@@ -1,13 +1,16 @@
 """`analyse`: one call from any data to matrix and totals, saved and loaded whole."""
 
+import html
 import json
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 import seepage as sp
+from command import run
 from seepage.errors import InputError
 from seepage.report import report_page
 
@@ -177,3 +180,17 @@ def test_an_analysis_of_robust_bounds(tmp_path):
     assert (sp.Analysis.load(tmp_path / "robust.json").matrix.values == found.matrix.values).all()
     with pytest.raises(InputError, match="radius must be 0 for a page"):
         found.report(tmp_path / "robust.html")
+
+
+def test_a_leak_through_a_skip_pattern_is_listed_as_that(tmp_path):
+    rng = np.random.default_rng(4)
+    smoker = rng.random(2_000) < 0.4
+    packs = np.where(smoker, rng.choice(["a", "b"], 2_000), None).tolist()
+    people = pa.table({"smoker": np.where(smoker, "yes", "no"), "packs": packs})
+    sentence = "packs -> smoker: a skip pattern, packs is missing exactly where smoker is no"
+    assert sentence in html.unescape(report_page(sp.analyse(people, 1.0)))
+    pa.csv.write_csv(people, tmp_path / "people.csv")
+    done = run("analyse", "people.csv", "--epsilon", 1, cwd=tmp_path)
+    assert f"  {sentence}\n" in done.stdout
+    unrelated = people.set_column(1, "packs", pa.array(packs[1:] + packs[:1]))
+    assert "skip pattern" not in report_page(sp.analyse(unrelated, 1.0))

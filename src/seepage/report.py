@@ -21,7 +21,7 @@ from seepage.charts.results import totals_chart
 from seepage.data.domain import MISSING, how_many, sample_caution, short_list
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.leaks import same_attributes, support
+from seepage.leakage.leaks import same_attributes, skip_patterns, support
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import releases
 from seepage.totals.likelihood_columns import JointWitness
@@ -105,6 +105,7 @@ def report_page(analysis: Analysis, *, counts: bool = True, audit: Any = None) -
         leaks=analysis.leaks(LEAKS),
         budgets=dict(zip(matrix.domain.names, matrix.epsilons.tolist(), strict=True)),
         same=same_attributes(matrix),
+        skips=skip_patterns(matrix.pairs),
         support=support(matrix),
         people_picture=_people_picture(analysis),
         totals_picture=_totals_picture(analysis),

@@ -10,7 +10,7 @@ from seepage.cli.output import option_names, text_columns
 from seepage.data.domain import how_many, sample_caution
 from seepage.errors import naming
 from seepage.leakage.intervals import LeakageIntervals
-from seepage.leakage.leaks import same_attributes, support
+from seepage.leakage.leaks import same_attributes, skip_patterns, support
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals.experienced import ESTIMATE, Experience
 from seepage.totals.result import GUARANTEES, TotalLeakage
@@ -118,7 +118,8 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
     else:
         records = f"{matrix.pairs.records:,} records"
         lines.append(f"  none is established: with {records} all lower confidence limits are 0")
-    return "\n".join([head, *lines, *_too_few(intervals, count)])
+    skips = [f"  {text}" for text in skip_patterns(matrix.pairs)[:count]]
+    return "\n".join([head, *lines, *skips, *_too_few(intervals, count)])
 
 
 def _too_few(intervals: LeakageIntervals, count: int) -> Iterator[str]:

@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Booleans, ceiling_text, delta_text, floor_text
 from seepage.data.channel import Channel
-from seepage.data.domain import MISSING
+from seepage.data.domain import MISSING, short_list
 
 if TYPE_CHECKING:
+    from seepage.data.pairs import PairCounts
     from seepage.leakage.bound import LeakageProfile
     from seepage.leakage.matrix import LeakageMatrix
 
@@ -339,3 +340,36 @@ def same_attributes(matrix: "LeakageMatrix") -> list[tuple[str, ...]]:
     """Return the names of each group of at least two equivalent attributes."""
     names = matrix.domain.names
     return [tuple(names[k] for k in group) for group in groups(matrix) if len(group) > 1]
+
+
+def skip_patterns(pairs: "PairCounts") -> list[str]:
+    """Return a sentence for each attribute that is missing exactly where another has some values.
+
+    Its report tells these values, whatever else it says; a ranking of leaks leaves witnesses that
+    are missing values out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import seepage as sp
+    >>> people = pa.table({"smoker": ["no", "yes", "yes", "no"], "packs": [None, "1", "2", None]})
+    >>> skip_patterns(sp.count_pairs(people))
+    ['packs -> smoker: a skip pattern, packs is missing exactly where smoker is no']
+    """
+    found = list[str]()
+    for source in pairs.domain:
+        if MISSING not in source.values or not pairs.marginal(source.name)[source.code(MISSING)]:
+            continue
+        for target in pairs.domain:
+            if target.name == source.name:
+                continue
+            counts = pairs.table(target.name, source.name)[:, source.code(MISSING)]
+            people = pairs.marginal(target.name)
+            told = [v for v, n in zip(target.values, counts, strict=True) if n]
+            whole = bool(((counts == 0) | (counts == people)).all())
+            if whole and (counts < people).any() and told != [MISSING]:
+                found.append(
+                    f"{source.name} -> {target.name}: a skip pattern, {source.name} is missing "
+                    f"exactly where {target.name} is {short_list(told)}"
+                )
+    return found
