@@ -176,6 +176,7 @@ class Analysis(Result):
             "notes": self.notes,
             "records": matrix.pairs.records,
             "population": matrix.pairs.population,
+            "pooled": matrix.pairs.pooled,
             "digest": matrix.pairs.digest,
             "attributes": matrix.domain.names,
             "epsilon": common_or_list(matrix.epsilons.tolist()),
@@ -280,7 +281,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     name = options.name
     if name is None:
         name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""
-    data, settled, notes = settle(data, options, asked=False)
+    data, settled, notes = settle(data, options, asked=False, stacklevel=4)
     reading = {**options.reading, **settled}
     if options.sample is not None:
         reading |= {"sample": options.sample, "rng": options.rng}

@@ -72,6 +72,7 @@ class _SavedAnalysis(msgspec.Struct):
     command: str
     records: int
     population: int | None
+    pooled: bool
     digest: str
     attributes: list[str]
     epsilon: AtLeast0 | list[AtLeast0 | Literal["inf"]]
@@ -228,7 +229,7 @@ def _pairs(saved: _SavedAnalysis) -> PairCounts:
         raise InputError("the result's counts do not fit its domain")
     numbers = np.frombuffer(content, dtype="<i8")
     marginals, counts = np.split(numbers[: ends[-1]], ends[:-1]), numbers[ends[-1] :]
-    pairs = PairCounts(domain, marginals, counts, population=saved.population)
+    pairs = PairCounts(domain, marginals, counts, population=saved.population, pooled=saved.pooled)
     if pairs.digest != saved.digest or saved.records != pairs.records:
         raise InputError("the result was edited: its counts do not match its digest")
     return pairs

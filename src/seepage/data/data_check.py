@@ -88,7 +88,9 @@ def check(data: Any, options: TableOptions) -> DataCheck:
     return replace(found, columns=tuple(replace(column, used=True) for column in found))
 
 
-def settle(data: Any, options: Any, *, asked: bool) -> tuple[Any, dict[str, Any], list[Text]]:
+def settle(
+    data: Any, options: Any, *, asked: bool, stacklevel: int
+) -> tuple[Any, dict[str, Any], list[Text]]:
     """Return data, table options that leave out what is no answer, and notes; warn of these once.
 
     Parameters
@@ -99,6 +101,8 @@ def settle(data: Any, options: Any, *, asked: bool) -> tuple[Any, dict[str, Any]
     asked
         Whether a column that says the same as another is left out too, as in a collection.  An
         analysis keeps it: leaving out what is collected would understate the leakage.
+    stacklevel
+        The caller to whom the warning is attributed, as in `warnings.warn`.
     """
     if is_counted(data, datasets=True) or options.domain is not None:
         return data, {}, []
@@ -121,7 +125,7 @@ def settle(data: Any, options: Any, *, asked: bool) -> tuple[Any, dict[str, Any]
         more = {name: (*given.get(name, ()), *texts) for name, texts in beside.items()}
         chosen["missing_markers"] = {**given, **more}
     if notes:
-        warnings.warn(DataWarning(joined("; ", notes)), stacklevel=5 if asked else 4)
+        warnings.warn(DataWarning(joined("; ", notes)), stacklevel=stacklevel)
     if isinstance(source, FrameSource) and not is_spark_frame(data):
         data = source.frame.to_native()
     return data, chosen, notes

@@ -178,7 +178,7 @@ def find_budgets(data: Any, options: CalibrationOptions) -> Calibration:
 def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     """Return the budgets of `find_budgets`."""
     guarantee = options.guarantee
-    data, settled, found = settle(data, options, asked=True)
+    data, settled, found = settle(data, options, asked=True, stacklevel=5)
     certain = guarantee in FOR_POPULATION and options.scope != "table"
     reading = options.records_options(options.rng, "population" if certain else "table")
     counted = as_counted(data, **reading | settled)
