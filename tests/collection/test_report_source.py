@@ -190,7 +190,7 @@ DAMAGED = {
     "grr": ([0, 1, 2], "record 3: column 'sex' is damaged: reports must hold integers"),
     "oue": ([b"\xff" + b"\0" * 7], "record 1: column 'sex' is damaged: reports must set bits"),
     "ss": ([b"\0" * 8], "record 1: column 'sex' is damaged: reports must hold exactly 1"),
-    "olh": ([{"rng": 1, "bucket": 9}], "record 1: column 'sex' is damaged: reports must name"),
+    "olh": ([{"seed": 1, "bucket": 9}], "record 1: column 'sex' is damaged: reports must name"),
     "she": ([[0.0, 1e308]], "record 1: column 'sex' is damaged: reports must hold numbers from"),
 }
 
@@ -235,7 +235,7 @@ def test_vectors_beyond_the_noise_are_damaged(vectors, entry):
 
 def test_empty_parts_of_reports_are_rejected():
     plan = plan_for(counts(), 1.0, "olh")
-    table = with_reports(plan.perturb(people(100)), [{"rng": None, "bucket": 1}])
+    table = with_reports(plan.perturb(people(100)), [{"seed": None, "bucket": 1}])
     assert "got null values" in error_message(table, plan)
 
 

@@ -339,9 +339,11 @@ class DesignRun:
     def _with_observed(self, form: Form) -> Form:
         """Return a form with its totals on the table itself, where the promised ones are larger."""
         counter, channel = self.problem.scorer.counter, form.channel
-        if self.certifier.scope == "table" or not {*form.mechanisms} <= {"grr", "shaped"}:
+        indices, exact = self.problem.indices(form), ExactForms(counter)
+        has_exact = {*form.mechanisms} <= {"grr", "shaped"} and exact.fits(indices)
+        if self.certifier.scope == "table" or not has_exact:
             return form
-        table, exact = counter.table(self.problem.indices(form)), ExactForms(counter)
+        table = counter.table(indices)
         if isinstance(channel, MatrixChannel):
             totals = exact.matrix_totals(table, channel.mechanism.channel())
         else:

@@ -277,7 +277,9 @@ class PopulationCertifier(Certifier):
         may_be_larger = self.problem.caps[j] > self.problem.min_limit and not timer.expired()
         if self.population.public or may_be_larger:
             return None
-        return self._single_question(j, "exact")
+        form = self._single_question(j, "exact")
+        self._certified_forms[form.attributes] = form  # no larger budget keeps its limit
+        return form
 
     def shaped_totals(self, made: "ShapedMechanism") -> Floats:
         """Return upper confidence limits of the totals of a shaped report that has them.
