@@ -343,9 +343,14 @@ def _shape_for_population(run: "DesignRun") -> None:
         chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if not form.is_product]
         timer.seconds = seconds
         certified = shaper.certified(chosen, rest, run.records)
+        small = [
+            form
+            for form in inner.pool.support(MIN_SHAPED_SHARE)
+            if run.search_forms.is_small(run.problem.indices(form))
+        ]
         products = {
             form.attributes: run.certifier.certify(run.problem.fit(run.problem.indices(form)))
-            for form in (*inner.pool.support(MIN_SHAPED_SHARE), *certified)
+            for form in (*small, *certified)
             if len(form.attributes) > 1
         }
     except KeyboardInterrupt:
