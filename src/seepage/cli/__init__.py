@@ -96,6 +96,8 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         _check_address_space()
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.ClickException as error:
         if isinstance(error, HELP_REQUEST):
             error.show()
@@ -117,6 +119,7 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(EXIT_FAILED)
     except OSError as error:
         click.echo(f"seepage: {_os_message(error)}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left would fail again at exit
         sys.exit(EXIT_BAD_INPUT)
 
 

@@ -155,7 +155,7 @@ def _form_estimate(sums: FormSums, name: str) -> FormEstimate | None:
     In a matrix form the variance of an estimated frequency f given the people is (m - f) / n, with
     m the mean of A[y]^2, which is its own unbiased estimate.
     """
-    if name not in sums.attributes:
+    if name not in sums.attributes or not sums.records:
         return None
     if isinstance(sums, MatrixSums):
         coefficients, counts = sums.coefficients(name), sums.counts.sum(axis=0)
