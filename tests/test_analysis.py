@@ -166,22 +166,6 @@ def test_progress_is_called_for_reading_and_for_totals(guarantees):
     assert (100, 100) in seen
 
 
-def test_an_analysis_of_robust_bounds(tmp_path):
-    columns = ["sex", "race", "income"]
-    plain = sp.analyse("adult", 1.0, columns=columns)
-    found = sp.analyse("adult", 1.0, columns=columns, radius=0.05, guarantee="all")
-    assert (found.matrix.values > plain.matrix.values)[~np.eye(3, dtype=bool)].all()
-    assert {total.guarantee for total in found.totals.totals} == {"worst", "independent", "sum"}
-    assert "robust bounds of radius 0.05" in found.totals.unavailable["exact"]
-    with pytest.raises(InputError, match="intervals need a matrix with radius 0"):
-        found.matrix.interval()
-    assert found.to_dict()["interval"] is None
-    found.save(tmp_path / "robust.json")
-    assert (sp.Analysis.load(tmp_path / "robust.json").matrix.values == found.matrix.values).all()
-    with pytest.raises(InputError, match="radius must be 0 for a page"):
-        found.report(tmp_path / "robust.html")
-
-
 def test_a_leak_through_a_skip_pattern_is_listed_as_that(tmp_path):
     rng = np.random.default_rng(4)
     smoker = rng.random(2_000) < 0.4

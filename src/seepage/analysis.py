@@ -122,11 +122,8 @@ class Analysis(Result):
         return shlex.join(["seepage", "design", data, *kept, *limits])
 
     def leaks(self, count: int = 10) -> list[Leak]:
-        """Return the leaks with the largest lower confidence limits, see `find_leaks`.
-
-        Empty for a matrix of robust bounds, which have no lower limits.
-        """
-        return [] if self.matrix.radius else find_leaks(self.matrix, count)
+        """Return the leaks with the largest lower confidence limits, see `find_leaks`."""
+        return find_leaks(self.matrix, count)
 
     def report(self, path: str | os.PathLike[str], *, counts: bool = True) -> None:
         """Write the report, one self-contained HTML page, atomically.
@@ -185,10 +182,9 @@ class Analysis(Result):
             "view": matrix.view,
             "direction": "rows targets, columns sources",
             "smoothing": matrix.smoothing,
-            "radius": matrix.radius,
             "cpl": matrix.values,
             "cpl_deltas": matrix.deltas,
-            "interval": matrix.interval().to_dict() if matrix.has_intervals else None,
+            "interval": matrix.interval().to_dict() if not matrix.pairs.pooled else None,
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),
             "leaks": [leak.to_dict() for leak in self.leaks(strongest)],
@@ -300,7 +296,6 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         min_count=options.min_count,
         prior=options.prior,
         truncate=options.truncate,
-        radius=options.radius,
     )
     limits = checked_limits(options.limit, matrix)
     totals = compare_prepared(counted, matrix, names, settings)

@@ -31,10 +31,6 @@ class AnalysisOptions(DataOptions):
         requirements are not met are in `totals.unavailable`, with the reason.
     min_count, prior, truncate
         Smoothing of the channels, see `PairCounts.channel`; off by default.
-    radius
-        Above 0 every leakage is a robust bound, for an adversary whose rows are within this total
-        variation distance of the table's, see `leakage_matrix`.  Of the totals only `worst` and
-        `independent` are then computed, and there is no page.
     target_delta, confidence, reports, rng
         As in `total_leakage`.
     sample
@@ -80,7 +76,6 @@ class AnalysisOptions(DataOptions):
     min_count: float = option(0.0, "Raise smaller cell counts to this.")
     prior: float = option(0.0, "A pseudo-count added to every cell.")
     truncate: float = option(0.0, "Then set cells below this to 0.")
-    radius: float = option(0.0, "Robust bounds: rows within this total variation.")
     target_delta: float = option(0.01, "For sampled totals: their delta.")
     confidence: float = option(0.95, "Confidence of sampled totals.")
     reports: int = option(20_000, "For sampled totals: how many reports are drawn.")
@@ -106,4 +101,3 @@ class AnalysisOptions(DataOptions):
         _checks.set_seed(self)
         if self.people is not None:
             _checks.integer(self.people, "people", 0, _checks.MAX_DRAWS)
-        _checks.probability(self.radius, "radius")

@@ -70,12 +70,6 @@ def report_page(analysis: Analysis, *, counts: bool = True, audit: Any = None) -
     """
     _checks.flag(counts, "counts")
     matrix = analysis.matrix
-    if matrix.radius:
-        raise InputError(
-            f"radius must be 0 for a page, which shows the table's own leakages, "
-            f"got {matrix.radius:g}",
-            parameter="radius",
-        )
     if math.inf in matrix.epsilons:
         name = matrix.domain.names[matrix.epsilons.tolist().index(math.inf)]
         raise InputError(

@@ -80,7 +80,6 @@ class _SavedAnalysis(msgspec.Struct):
     mechanism: str | list[str | None] | None
     view: View
     smoothing: _SavedSmoothing
-    radius: Share
     cpl: Floats
     totals: dict[str, _SavedTotal]
     unavailable: dict[str, str]
@@ -131,7 +130,6 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         mechanism=saved.mechanism,
         view=saved.view,
         delta=saved.delta,
-        radius=saved.radius,
         **msgspec.structs.asdict(saved.smoothing),
     )
     if inconsistency := _inconsistency(saved, matrix):

@@ -190,15 +190,14 @@ def lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[
     """Return the lower bound on each attribute's total, and the reports that attain it.
 
     The maximum of the contrast of the attribute's own mechanism (with delta 0), the leakage of one
-    other report, and the value of a witness of joint reports.  For a sample, for smoothed channels
-    and for robust bounds only the first is a lower bound.
+    other report, and the value of a witness of joint reports.  For a sample and
+    for smoothed channels only the first is a lower bound.
     """
     largest = []
     for k, release in enumerate(matrix.releases):
         own, slack = direct_leakage(release, matrix.view)
         bounds = [(0.0 if slack > 0 else round_down(own, 8), OWN)]
-        exact = not matrix.radius and not any(matrix.smoothing.values())
-        if matrix.pairs.population is None and exact:
+        if matrix.pairs.population is None and not any(matrix.smoothing.values()):
             bounds.append(_strongest_source(matrix, k))
             bounds += [_witness_value(total, k) for total in totals.totals]
         largest.append(max(bounds, key=lambda bound: bound[0]))

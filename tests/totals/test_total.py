@@ -17,10 +17,8 @@ from seepage.totals import exact_total as exact_module
 from seepage.totals.likelihood_columns import JointWitness
 from seepage.totals.result import GUARANTEES, KINDS
 from seepage.totals.total import (
-    TotalSettings,
     choose_guarantee,
     compare_totals,
-    compute_total,
     total_leakage,
 )
 
@@ -122,17 +120,6 @@ def test_auto_for_the_population(monkeypatch):
     assert total_leakage(few, 1.0, scope="population").guarantee == "worst"
     merged = total_leakage(few, 1.0, guarantee="merged", scope="population")
     assert merged.values == pytest.approx(merged.worst), "no better than the sum of budgets"
-
-
-def test_robust_bounds_have_no_totals_of_the_table():
-    data = survey_joint()
-    matrix = sp.leakage_matrix(data, 1.0, mechanism="grr", radius=0.1)
-    for guarantee in ("exact", "merged", "sampled", "witness"):
-        with pytest.raises(GuaranteeError, match=r"robust bounds of radius 0\.1; use"):
-            compute_total(guarantee, data, matrix, TotalSettings())
-    plain = sp.leakage_matrix(data, 1.0, mechanism="grr")
-    robust, own = (compute_total("independent", data, m, TotalSettings()) for m in (matrix, plain))
-    assert (robust.values >= own.values).all()
 
 
 def test_auto_and_the_sum_of_budgets():

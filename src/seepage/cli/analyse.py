@@ -73,8 +73,6 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     _checks.integer(strongest, "--strongest", 0)
     if form == "csv":
         reject_options(["limit"], "CSV has the leakages only; JSON and the table show it")
-    if options["radius"]:
-        reject_options(["report"], "the page shows the table's own leakages, not robust bounds")
     if options["report"] is None:
         reject_options(["no_counts"], "it is about the page that --report writes")
     chosen = given(AnalysisOptions)

@@ -20,9 +20,6 @@ VIEWS = {
     "report": "the adversary keeps the whole report",
     "inferred": "the adversary keeps only the value inferred from the report",
 }
-ROBUST = (
-    "Robust bounds: the most over channels with rows within {:g} of the table's (total variation)"
-)
 SHOWN_ATTRIBUTES = 40
 """Rows of tables by attribute; the matrix of more attributes is not printed."""
 MAX_NAME = 24
@@ -58,7 +55,6 @@ def _heading(matrix: LeakageMatrix, name: str) -> str:
         f"Mechanism: {how}, epsilon {epsilon}"
         f"{delta_text(max(release.delta for release in matrix.releases))}\n"
         f"View: {matrix.view} ({VIEWS[matrix.view]})"
-        + (f"\n{ROBUST.format(matrix.radius)}" if matrix.radius else "")
     )
 
 
@@ -92,8 +88,8 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
     if not count or len(matrix.domain) < 2:
         return ""
     budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
-    if not matrix.has_intervals:
-        return _robust_text(matrix, budgets, count)
+    if matrix.pairs.pooled:
+        return _pooled_text(matrix, budgets, count)
     lines = []
     for leak in analysis.leaks(count):
         ends = f"{' = '.join(leak.sources)} -> {' = '.join(leak.targets)}"
@@ -130,7 +126,7 @@ def _too_few(intervals: LeakageIntervals, count: int) -> Iterator[str]:
         yield f"  too few records to say about some values of {', '.join(others)} too"
 
 
-def _robust_text(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -> str:
+def _pooled_text(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -> str:
     lines = []
     for leak in matrix.strongest(count):
         ends = f"{leak.source} -> {leak.target}"
@@ -138,8 +134,8 @@ def _robust_text(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -
         lines.append(f"  {ends}: {told} of at most {budgets[leak.source]:.2f}")
         evidence = replace(leak, witness=matrix[leak.target, leak.source].witness)
         lines += [f"      {evidence.sentence()}"] if evidence.witness else []
-    what = "robust bounds" if matrix.radius else "leakages of the table, values pooled"
-    return "\n".join([f"Largest {what} (source -> target, in nats)", *lines])
+    head = "Largest leakages of the table, values pooled (source -> target, in nats)"
+    return "\n".join([head, *lines])
 
 
 def _matrix_text(matrix: LeakageMatrix, width: int) -> str:

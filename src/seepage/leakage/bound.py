@@ -21,7 +21,6 @@ from seepage.leakage.likely_sets import (
     profile,
     two_level_leakage,
 )
-from seepage.leakage.robust_bound import robust_leakage, uncertainty_set
 
 
 def leakage_bound(
@@ -30,8 +29,6 @@ def leakage_bound(
     *,
     delta: Any = 0.0,
     c_min: Any = None,
-    radius: Any = 0.0,
-    uncertainty: Any = None,
 ) -> Leakage:
     """Return the largest leakage about a target of any (epsilon, delta)-LDP mechanism.
 
@@ -47,12 +44,6 @@ def leakage_bound(
     c_min
         A lower bound on P(report given value), over all reports and values.  With it the mechanism
         is pure at eps' = ln(e^epsilon + delta / c_min), and the leakage has delta 0.
-    radius
-        The adversary's prior may have any rows within this total variation distance of the
-        channel's [theory: An adversary who knows something else]; 0 for the channel itself.
-    uncertainty
-        In place of a radius: half-widths of the cells, one or m x t, or their lower and upper
-        limits as an array of shape 2 x m x t that contains the channel.
 
     Returns
     -------
@@ -65,10 +56,6 @@ def leakage_bound(
     Notes
     -----
     Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `leakage.likely_sets`.
-
-    With a radius or uncertainty l is a supremum over all rows of the uncertainty set, never below
-    the plain bound: exact up to 12 source values, O(m 2^t), and beyond an upper bound,
-    O(m^2 t log t), whose witness is near-optimal.
 
     Examples
     --------
@@ -87,13 +74,6 @@ def leakage_bound(
     ...     print(round(found.value, 4), round(found.delta, 6))
     0.1368 0.000853
     0.1394 0.0
-
-    An adversary whose rows are up to 0.05 away, or each cell up to 0.01:
-
-    >>> [round(sp.leakage_bound(G, 1.0, radius=r).value, 3) for r in (0, 0.05)]
-    [0.137, 0.275]
-    >>> round(sp.leakage_bound(G, 1.0, uncertainty=0.01).value, 3)
-    0.164
     """
     budget, slack = _checks.epsilon(epsilon), _checks.delta(delta)
     if c_min is not None:
@@ -101,9 +81,6 @@ def leakage_bound(
         raised = float(np.logaddexp(budget, math.log(slack / least))) if slack else budget
         budget, slack = round_up(raised, 8), 0.0
     sets = LikelySets("all", budget)
-    region = uncertainty_set(channel, radius, uncertainty)
-    if region is not None:
-        return robust_leakage(channel, sets, region, slack)
     found, matrix = two_level_leakage(channel, sets, slack), as_matrix(channel)
     pure = saturation(matrix) if slack else found.value
     curve = partial(delta_at, matrix, pure, partial(budget_profile, budget, slack))
@@ -282,7 +259,7 @@ class LeakageProfile(Result):
 def leakage_profile(leakage: Leakage, leakages: Sequence[float] | None) -> LeakageProfile:
     """Return the profile of a leakage, see `Leakage.profile`."""
     if leakage.delta_at is None:
-        raise InputError("this leakage has no profile: it is 0, or a robust or saved bound")
+        raise InputError("this leakage has no profile: it is 0, or a saved bound")
     if leakages is None:
         end = 2 * leakage.value if math.isfinite(leakage.value) else 10.0
         chosen = np.linspace(0.0, end, PROFILE_POINTS)

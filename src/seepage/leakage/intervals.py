@@ -169,8 +169,6 @@ def ranked_pairs(values: Floats, ties: Floats) -> list[tuple[int, int]]:
 
 def population_intervals(matrix: "LeakageMatrix", confidence: float) -> LeakageIntervals:
     """Return the simultaneous intervals of all entries, see `LeakageMatrix.interval`."""
-    if matrix.radius:
-        raise InputError(f"intervals need a matrix with radius 0, got radius {matrix.radius:g}")
     check_not_pooled(matrix.pairs)
     limits = _PairIntervals(matrix, 1.0 - confidence)
     limits.compute()

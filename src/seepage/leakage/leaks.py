@@ -287,7 +287,7 @@ def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
     Parameters
     ----------
     matrix
-        The leakages; a matrix of robust bounds has no intervals, and gives an empty list.
+        The leakages.
     count
         Maximum number of leaks.
 
@@ -299,8 +299,6 @@ def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
     ('marital-status', 'relationship')
     """
     _checks.integer(count, "count", 0)
-    if matrix.radius:
-        return []
     if matrix.pairs.pooled:  # without confidence limits
         found = (
             (leak, matrix.leak_among(leak.target, leak.source, support(matrix)))

@@ -45,9 +45,6 @@ class LeakageMatrix(Result):
         from it.
     smoothing
         `min_count`, `prior` and `truncate` of `PairCounts.channel`, all 0 by default.
-    radius
-        Above 0 every entry is a robust bound: the maximum over all channels whose rows are within
-        this total variation distance of the table's.
     """
 
     def __init__(
@@ -56,13 +53,11 @@ class LeakageMatrix(Result):
         releases: Sequence[Release],
         view: View,
         smoothing: Mapping[str, float],
-        radius: float = 0.0,
     ) -> None:
         self.pairs = _checks.instance(pairs, "pairs", PairCounts, "PairCounts")
         self.releases: tuple[Release, ...] = tuple(_checks.items(releases, "releases"))
         self.view: View = view
         self.smoothing = dict(_checks.mapping(smoothing, "smoothing"))
-        self.radius = _checks.probability(radius, "radius")
         self._intervals: dict[float, LeakageIntervals] = {}
 
     @property
@@ -89,13 +84,13 @@ class LeakageMatrix(Result):
     def _leakages(self) -> Floats:
         """Leakages and deltas, shape (2, n, n)."""
         found = np.zeros((2, len(self.domain), len(self.domain)))
-        for targets, sources, channels in () if self.radius else self.channel_stacks():
+        for targets, sources, channels in self.channel_stacks():
             for sets, chosen, contrast in by_kind(self._sets, sources):
                 best = sets.best(channels[chosen], contrast)
                 found[0, targets[chosen], sources[chosen]] = best.value
         for target, source in permutations(range(len(self.domain)), 2):
             release = self.releases[source]
-            if self.radius or self._sets[source] is None or (release.delta and release.mechanism):
+            if self._sets[source] is None or (release.delta and release.mechanism):
                 leakage = self[target, source]
                 found[:, target, source] = leakage.value, leakage.delta
             elif release.delta:
@@ -109,10 +104,10 @@ class LeakageMatrix(Result):
         """Yield (targets, sources, ratios): the largest log-ratio by pair of target values.
 
         `ratios` has shape (p, m, m), no entry above the leakage of source about target.  Not
-        yielded: sources that are not two-level or named with a delta, and robust bounds.
+        yielded: sources that are not two-level, or named with a delta.
         """
         unnamed = np.array([release.mechanism is None for release in self.releases])
-        for targets, sources, channels in () if self.radius else self.channel_stacks():
+        for targets, sources, channels in self.channel_stacks():
             step = max(1, RATIO_CELLS // channels.shape[1] ** 2)
             for sets, chosen, contrast in by_kind(self._sets, sources):
                 pure = unnamed[sources[chosen]] | (
@@ -141,7 +136,7 @@ class LeakageMatrix(Result):
         channel = self.channel(row, column)
         indices = [channel.given.code(label) for label in kept]
         part = Channel(channel.matrix[indices], channel.given.restrict(indices), channel.output)
-        return self.releases[column].leakage(part, self.view, self.radius)
+        return self.releases[column].leakage(part, self.view)
 
     @property
     def tcpl(self) -> float:
@@ -159,8 +154,7 @@ class LeakageMatrix(Result):
                 f"{self.domain.names[target]!r} is no source about itself; "
                 "its own report leaks its epsilon"
             )
-        channel = self.channel(target, source)
-        return self.releases[source].leakage(channel, self.view, self.radius)
+        return self.releases[source].leakage(self.channel(target, source), self.view)
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the largest leakages, largest first, each with its target and source by name."""
@@ -171,11 +165,6 @@ class LeakageMatrix(Result):
             Leak(names[t], names[s], float(found[0, t, s]), delta=float(found[1, t, s]))
             for t, s in pairs[:count]
         ]
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether there are confidence limits: no robust bounds, no values pooled by counts."""
-        return not self.radius and not self.pairs.pooled
 
     def interval(self, confidence: float = 0.95) -> LeakageIntervals:
         """Return lower and upper confidence limits of every leakage for the population.
@@ -227,8 +216,6 @@ class LeakageMatrix(Result):
         shape = f"{len(self.domain)} x {len(self.domain)}"
         if self.pairs.population is not None:
             shape += f" from a {how_many(self.pairs)}"
-        if self.radius:
-            shape += f", robust bounds, radius={self.radius:g}"
         shape += self._delta_text and f"{self._delta_text} of the mechanisms"
         return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
 
@@ -257,8 +244,6 @@ class LeakageMatrix(Result):
         subtitle = f"{', '.join(mechanisms)}; {epsilon}; view: {self.view}"
         if self.pairs.population is not None:
             subtitle += f"; {how_many(self.pairs)}"
-        if self.radius:
-            subtitle += f"; robust bounds, radius {self.radius:g}"
         order = [names[index] for index in self.related_order()]
         maximum = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
         values, deltas = self._leakages.tolist()
@@ -318,10 +303,6 @@ class MatrixOptions(DataOptions):
         The relaxation of every attribute, or one for each.
     min_count, prior, truncate
         Smoothing of rare cells, see `PairCounts.channel`; off by default.
-    radius
-        Above 0 for robust bounds: the maximum over all channels whose rows are within this total
-        variation distance of the table's, see `leakage_bound`.  Exact up to 12 source values and
-        for mechanisms whose report favours one value (GRR, EXP); an upper bound for others.
     """
 
     epsilon: Any = field(kw_only=False)
@@ -331,7 +312,6 @@ class MatrixOptions(DataOptions):
     min_count: float = 0.0
     prior: float = 0.0
     truncate: float = 0.0
-    radius: Any = 0.0
 
 
 @takes(MatrixOptions)
@@ -371,4 +351,4 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     names = ("min_count", "prior", "truncate")
     smoothing = {name: _checks.weight(getattr(options, name), name) for name in names}
     released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)
-    return LeakageMatrix(pairs, released, options.view, smoothing, options.radius)
+    return LeakageMatrix(pairs, released, options.view, smoothing)

@@ -22,7 +22,6 @@ from seepage.errors import ChannelError, InputError
 from seepage.leakage.bound import delta_at, leakage_bound, relaxed_leakage
 from seepage.leakage.leaks import Leakage, named_witness
 from seepage.leakage.likely_sets import LikelySets, two_level_leakage
-from seepage.leakage.robust_bound import Ball, robust_leakage
 
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
@@ -194,19 +193,9 @@ class Release:
         assert self.mechanism is not None
         return self.mechanism.inferred_channel() if view == "inferred" else self.mechanism.channel()
 
-    def leakage(self, G: Channel, view: View, radius: float = 0.0) -> Leakage:
-        """Return the leakage about the target of G when its source is released in this way.
-
-        With a radius, the maximum over all channels whose rows are within that total variation
-        distance of G's; a mechanism that is not two-level, or has a delta, then has the bound of
-        its budget.
-        """
+    def leakage(self, G: Channel, view: View) -> Leakage:
+        """Return the leakage about the target of G when its source is released in this way."""
         sets = self.sets(view)
-        if radius:
-            region = Ball(as_matrix(G), _checks.probability(radius, "radius"))
-            if sets is None or self.delta:
-                sets = LikelySets("all", self.epsilon)
-            return robust_leakage(G, sets, region, self.delta)
         if self.public:
             return two_level_leakage(G, LikelySets("singletons", self.epsilon))
         if self.mechanism is None:

@@ -79,8 +79,7 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     tuple[Floats, Floats]
         Totals and their deltas.  An assumption, not a guarantee: valid only if the sources are
         independent given the target; real data often violate it [theory-totals].  A source with
-        a delta, and every source of a matrix of robust bounds, counts with its leakage l for
-        every pair of values.
+        a delta counts with its leakage l for every pair of values.
 
     Notes
     -----

@@ -22,7 +22,6 @@ from seepage.data.domain import Domain, short_list
 from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release, View
-from seepage.leakage.robust_bound import every_set
 from seepage.leakage.solver import best_sets
 
 
@@ -69,7 +68,10 @@ class TwoLevelColumns:
 
     def _masks(self) -> Booleans:
         """Return every likely set as a mask, shape (count, k)."""
-        return every_set(self.sets, self.k) > 0 if self.k > 1 else np.ones((1, 1), dtype=np.bool_)
+        if self.k == 1:
+            return np.ones((1, 1), dtype=np.bool_)
+        masks, paired = self.sets.masks(self.k)
+        return (np.vstack([masks, 1 - masks[::-1]]) if paired else masks) > 0
 
     def matrix(self, dtype: Any = np.float64) -> Reals:
         """Return 1 inside each likely set and e^-contrast outside."""

@@ -197,9 +197,7 @@ class TotalLeakage(Result):
     def normalised_tcpl(self) -> float | None:
         """TCPL divided by TCPL of the bound at the same budgets [paper, V-B]; None if that is 0."""
         budgets = [Release(release.epsilon, release.delta) for release in self.matrix.releases]
-        bound = LeakageMatrix(
-            self.matrix.pairs, budgets, "report", self.matrix.smoothing, self.matrix.radius
-        )
+        bound = LeakageMatrix(self.matrix.pairs, budgets, "report", self.matrix.smoothing)
         return self.tcpl / bound.tcpl if bound.tcpl > 0 else None
 
     @cached_property

@@ -283,11 +283,6 @@ def compute_total(
     guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> TotalLeakage:
     """Return the totals under one guarantee; raise a GuaranteeError if it cannot be computed."""
-    if matrix.radius and guarantee not in FROM_PAIRS:
-        raise GuaranteeError(
-            f"guarantee {guarantee!r} holds for the table's own distribution, and the leakages "
-            f"are robust bounds of radius {matrix.radius:g}; use 'independent' or 'worst'"
-        )
     if isinstance(data, PairCounts) and guarantee not in FROM_PAIRS:
         raise GuaranteeError(
             f"guarantee {guarantee!r} {NEEDS_RECORDS}, and pair counts do not tell how sources act "
