@@ -21,20 +21,48 @@ Owner = TypeVar("Owner")
 SECTION = re.compile(r"^( *)Parameters\n *-{10}\n(.*?)(?=^ *\w+\n *-{3,}\n|\Z)", re.M | re.S)
 """The section "Parameters" of a NumPy docstring: its indentation, and its text."""
 
+ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?: .*\n|\n)+)", re.M)
+"""An entry of such a section: the names of parameters, and the text on them."""
 
-def option(default: Any, description: str, **how: Any) -> Any:
-    """Return a field that is also an option of commands.
+
+def option(default: Any, **how: Any) -> Any:
+    """Return a field that is also an option of commands, see `descriptions` for its help.
 
     Parameters
     ----------
-    default, description
-        The field's default, and the one-line help of the option.
+    default
+        The field's default; `dict` for an empty mapping.
     how
         How the command line reads it: `short` ("-e"), `name` (if it is not that of the field with
-        dashes), `type` (where the annotation does not say), `choices`, `metavar`, and `each`, the
-        help of a second option that sets the value of one attribute (`--epsilon-of NAME=VALUE`).
+        dashes), `type` (where the annotation does not say), `choices`, `metavar`, and `each` for a
+        second option that sets the value of one attribute (`--epsilon-of NAME=VALUE`).
     """
-    return field(default=default, metadata={"help": description, **how})
+    made = {"default_factory": dict} if default is dict else {"default": default}
+    return field(**made, metadata={"option": True, **how})
+
+
+def descriptions(kind: type) -> dict[str, str]:
+    """Return the first sentence on each parameter in the docstrings of a class and its bases.
+
+    Examples
+    --------
+    >>> class Rounding:
+    ...     '''How to round.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     digits, places
+    ...         Number of digits.  By default 2.
+    ...     '''
+    >>> descriptions(Rounding)
+    {'digits': 'Number of digits.', 'places': 'Number of digits.'}
+    """
+    found: dict[str, str] = {}
+    for base in kind.__mro__:
+        for names, text in ENTRY.findall(_section(base)):
+            sentence = re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
+            found = dict.fromkeys(names.split(", "), " ".join(sentence.split())) | found
+    return found
 
 
 def changed(options: Any, kind: Any) -> dict[str, Any]:

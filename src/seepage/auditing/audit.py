@@ -31,21 +31,24 @@ class AuditOptions(DataOptions):
         The claimed delta.
     record_claim
         The claimed epsilon of all reports of a person together; None for none.
-    values, reports
-        For a randomiser that is sampled: its values (needed for a function), and all possible
-        reports if they are known, which permits an upper limit.
+    values
+        The values of a randomiser that is sampled; needed for a function.
+    reports
+        All possible reports of a randomiser that is sampled, if known: permits an upper limit.
     samples
         How often each value is sampled.
-    rounds, memoised
-        How often each attribute is reported, and whether a stored report is repeated; by default
-        what the specification says, else once.  A function that is sampled is called with the value
-        and the rounds, and returns the reports of all rounds.
+    rounds
+        How often each attribute is reported; by default what the specification says, else once.  A
+        function that is sampled is called with the value and the rounds, and returns the reports of
+        all rounds.
+    memoised
+        Whether rounds repeat a stored report; by default what the specification says.
     linked
         Whether the reports of a person can be linked; or groups of attributes whose reports can be.
     attribute
         The name of the attribute, for a randomiser that names none.
     confidence
-        Of the limits from samples, for all attributes at once.
+        Confidence of limits from samples, for all attributes at once.
     rng
         Seed of the split of the samples.
     data
@@ -59,24 +62,20 @@ class AuditOptions(DataOptions):
     """
 
     claim: Any = field(kw_only=False)
-    delta: float = option(0.0, "The claimed delta.")
-    record_claim: float | None = option(
-        None, "The claimed epsilon of all reports of a person together."
-    )
-    values: Any = option(None, "The values to sample.", type=Sequence[str])
-    reports: Any = option(None, "All possible reports of a sampled randomiser.", type=Sequence[str])
-    samples: int = option(20_000, "How often each value is sampled.")
-    rounds: int | None = option(None, "How often each attribute is reported; by default once.")
+    delta: float = option(0.0)
+    record_claim: float | None = option(None)
+    values: Any = option(None, type=Sequence[str])
+    reports: Any = option(None, type=Sequence[str])
+    samples: int = option(20_000)
+    rounds: int | None = option(None)
     memoised: bool | None = None
     linked: Any = None
-    attribute: str | None = option(None, "The name of the attribute, if the file has none.")
-    confidence: float = option(0.95, "Confidence of limits from samples.")
-    rng: Any = option(0, "Seed of the split of the samples.", name="seed")
+    attribute: str | None = option(None)
+    confidence: float = option(0.95)
+    rng: Any = option(0, name="seed")
     data: Any = None
-    reported: Any = option((), "Columns of the data that hold reports.", type=Sequence[str])
-    guarantee: str | Iterable[str] = option(
-        ("independent", "worst"), "Guarantees of totals.", type=Sequence[str]
-    )
+    reported: Any = option((), type=Sequence[str])
+    guarantee: str | Iterable[str] = option(("independent", "worst"), type=Sequence[str])
     command: str = ""
 
     def __post_init__(self) -> None:

@@ -1,5 +1,6 @@
 """Options of commands: fields of options objects, options that commands share; reading DATA."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
@@ -10,6 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 from click.core import ParameterSource
 
+from seepage._options import descriptions
 from seepage.cli.output import OutputFile, option_name, option_names, progress_bar
 from seepage.data.domain import ALL_OTHERS, short_list
 from seepage.data.table.options import DataOptions, TableOptions
@@ -39,23 +41,27 @@ def click_options(kind: Any, *names: str) -> Callable[[Command], Command]:
     Parameters
     ----------
     kind
-        A dataclass.  A field whose metadata has a `help` becomes the option of its name with
-        dashes, see `seepage._options.option`; those of `DataOptions` come last.
+        A dataclass.  A field made by `seepage._options.option` becomes the option of its name with
+        dashes, the first sentence of its description the help; those of `DataOptions` come last.
     names
         Only these fields; all by default.
     """
     shared = {one.name for one in fields(DataOptions)}
-    chosen = [one for one in fields(kind) if "help" in one.metadata]
+    chosen = [one for one in fields(kind) if "option" in one.metadata]
     chosen.sort(key=lambda one: one.name in shared)
-    return grouped(*(_as_option(one) for one in chosen if not names or one.name in names))
+    said = descriptions(kind)
+    return grouped(
+        *(_as_option(one, said[one.name]) for one in chosen if not names or one.name in names)
+    )
 
 
-def _as_option(one: Field[Any]) -> Callable[[Command], Command]:
+def _as_option(one: Field[Any], description: str) -> Callable[[Command], Command]:
     """Return the option of a field, and the one of single attributes where it has any."""
     how = one.metadata
     flag = f"--{how.get('name', one.name.replace('_', '-'))}"
     default = ",".join(one.default) if isinstance(one.default, tuple) else one.default
-    settings = {"help": how["help"], "metavar": how.get("metavar")}
+    text = re.sub(r'`"?(.*?)"?`', r"\1", description)
+    settings = {"help": text, "metavar": how.get("metavar")}
     reading = _reading(one, flag)
     if isinstance(default, (str, int, float)) and default != "" and "multiple" not in reading:
         settings["default"] = default
@@ -66,7 +72,7 @@ def _as_option(one: Field[Any]) -> Callable[[Command], Command]:
         return option
     parse = _number_or_none if how["type"] is float else _as_text
     read = partial(_parse_settings, f"{flag}-of", parse)
-    single: dict[str, Any] = {"metavar": "NAME=VALUE", "help": how["each"]}
+    single: dict[str, Any] = {"metavar": "NAME=VALUE", "help": f"{flag} of one attribute."}
     return grouped(option, click.option(f"{flag}-of", multiple=True, callback=read, **single))
 
 

@@ -26,28 +26,23 @@ class PlanningOptions(DataOptions):
     Parameters
     ----------
     limit
-        The maximum total of every attribute in nats, or one for each (a sequence, or a mapping by
-        name, with `"*"` for all others).
-    public, left_out
-        Attributes whose values are public, and attributes that are not collected.
+        The maximum total of every attribute, in nats.  Or one for each: a sequence, or a mapping by
+        name, with `"*"` for all others.
+    public
+        Attributes whose values are public.
+    left_out
+        Attributes that are not collected.
     least
         The minimum useful budget, for all or by attribute.
     sample
-        Number of records to draw at random, by the seed; None for all records.
+        Number of records to draw at random, by the seed; all by default.
     """
 
-    limit: Any = field(
-        kw_only=False,
-        metadata={
-            "help": "The allowed total of every attribute, in nats.",
-            "type": float,
-            "each": "Another limit for one attribute.",
-        },
-    )
-    public: Sequence[str] = option((), "Attributes that are public already.")
-    left_out: Sequence[str] = option((), "Attributes that are not collected.")
-    least: Any = option(0.0, "Minimum budget of a collected attribute.", type=float)
-    sample: int | None = option(None, "Plan with N records drawn at random.", metavar="N")
+    limit: Any = field(kw_only=False, metadata={"option": True, "type": float, "each": True})
+    public: Sequence[str] = option(())
+    left_out: Sequence[str] = option(())
+    least: Any = option(0.0, type=float)
+    sample: int | None = option(None, metavar="N")
 
     def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
         """Return the options of reading `data` that were given, with scope, sample and seed."""
@@ -76,34 +71,43 @@ class DesignOptions(PlanningOptions):
         Factor of each attribute's error in the mean that is minimised; by default 1 for all.
     objective
         The error that is minimised: the `"mean"` over attributes, or the `"largest"`, per value.
-    people, precision
-        The number of people who will be asked, which errors are then for (by default as many as the
-        table has records); or the half-width that every share is to have, such as 0.03, from which
-        the number to ask follows.  The plan's sentence states both; they do not change the design.
-    title, author
-        What is collected and who designed it, for the plan's page.
+    people
+        The number of people who will be asked, which errors are then for; by default as many as the
+        table has records.
+    precision
+        The half-width that every share is to have, such as 0.03 (3 points in the command), from
+        which the number to ask follows.  The plan's sentence states both; neither changes the
+        design.
+    title
+        What is collected, for the plan's page.
+    author
+        Who designed it, for the plan's page.
     record_limit
         The maximum sum of budgets of a form, which bounds its leakage about the whole record.
-    together, never
-        Groups of attributes that are only asked together; pairs never asked together.
+    together
+        Groups of attributes that are only asked together.
+    never
+        Pairs of attributes that are never asked together.
     largest
         The maximum number of attributes of a form; by default 8.
     want
-        What is estimated beside the frequencies of every attribute: joint tables (`"ill x income"`,
-        or a pair of names), whose error counts like that of an attribute; and means of numeric
-        answers in place of their frequencies (`"mean hours"`).  The mean is that of the values as
+        A joint table to estimate beside all frequencies (`"ill x income"`), or a mean in place of
+        those of a numeric answer (`"mean hours"`).  The error of a joint table, also given as a
+        pair of names, counts like that of an attribute.  The mean is that of the values as
         numbers, of the midpoints of bins, or of scores: `"mean hours = 10, 30, 50"`.
-    scope, confidence
-        For whom every limit holds: `"population"`, with this confidence for all limits at once,
-        if the records are a random sample of it with one record per person (table option
-        `person`), and then a sample of them too; or `"table"`, for the people in the table only.
-    answers, order
-        `"merged"` (the default for the population): the answers of each question are chosen on a
-        random part of the records, at most 6 intervals of a number, rare labels as "(other)", so
-        that every answer has people enough to be certified; columns in which all answers but one
-        are rare are not asked, unless another option names them.  `"as-is"` (the default for the
-        table): the values of the part or the table.  `order` gives the scale of an attribute,
-        labels in their order, whose neighbours are then merged.
+    scope
+        For whom every limit holds: the `"population"` that the records are a random sample of, or
+        the people in the `"table"` only.  For the population there must be one record per person
+        (table option `person`), and it holds for a sample of the records too.
+    confidence
+        Confidence of all limits for the population at once.
+    answers
+        `"merged"` (the default for the population): answers that have people enough, chosen on a
+        random part of the records; `"as-is"` (the default for the table): all values.  Merged are
+        neighbouring intervals of a number, at most 6, and rare labels as "(other)"; columns in
+        which all answers but one are rare are not asked, unless another option names them.
+    order
+        The scale of an attribute, labels in their order, whose neighbours are then merged.
     shape
         The forms that may send one shaped report, if it is more precise and has at most 32
         combinations of answers: `"never"`, `"single"` for forms of one attribute, `"forms"` for
@@ -119,51 +123,25 @@ class DesignOptions(PlanningOptions):
     """
 
     mechanism: str | None = None
-    known: Sequence[str] = option((), "Attributes that the adversary knows.")
-    importance: Any = option(
-        1.0, "Factor of its error in the mean that is minimised.", type=Mapping[str, float]
-    )
-    objective: Literal["mean", "largest"] = option("mean", "The error that is minimised.")
-    people: int | None = option(None, "Number of people who will be asked.", metavar="N")
-    precision: float | None = option(
-        None, "Half-width that every share is to have, in points.", metavar="POINTS"
-    )
-    title: str | None = option(None, "What is collected, for the plan's page.")
-    author: str | None = option(None, "Who designed it, for the plan's page.")
-    record_limit: float | None = option(None, "Maximum sum of the budgets of a form.")
-    together: Sequence[Sequence[str]] = option((), "Only asked together.")
-    never: Sequence[Sequence[str]] = option((), "Never asked together.", metavar="A,B")
-    want: Sequence[Any] = option(
-        (), 'Also estimate "A x B", or "mean A" in place of its frequencies.', metavar="STATISTIC"
-    )
-    largest: int | None = option(None, "Maximum number of attributes of a form.")
-    scope: str = option(
-        "population",
-        "Whom limits hold for: the population that the records are a random sample of, or the "
-        "table.",
-        choices=("population", "table"),
-    )
-    confidence: float = option(0.95, "Confidence of all limits together.")
-    answers: str | None = option(
-        None,
-        "merged: the answers that have people enough, chosen on a part of the records (the "
-        "default for the population); as-is: all values.",
-        choices=ANSWERS,
-    )
-    order: Mapping[str, Sequence[str]] = field(
-        default_factory=dict,
-        metadata={
-            "help": "The labels of a scale in their order; neighbours are merged.",
-            "metavar": "COLUMN=A,B,...",
-        },
-    )
-    shape: str = option(
-        "forms",
-        "Which forms may send one shaped report; record: without a limit per changed answer.",
-        choices=SHAPES,
-    )
-    seconds: float = option(15.0, "Time limit of reading and search.")
-    rng: Any = option(0, "Seed of sample and search.", name="seed")
+    known: Sequence[str] = option(())
+    importance: Any = option(1.0, type=Mapping[str, float], metavar="NAME=FACTOR")
+    objective: Literal["mean", "largest"] = option("mean")
+    people: int | None = option(None, metavar="N")
+    precision: float | None = option(None, metavar="POINTS")
+    title: str | None = option(None)
+    author: str | None = option(None)
+    record_limit: float | None = option(None)
+    together: Sequence[Sequence[str]] = option(())
+    never: Sequence[Sequence[str]] = option((), metavar="A,B")
+    want: Sequence[Any] = option((), metavar="STATISTIC")
+    largest: int | None = option(None)
+    scope: str = option("population", choices=("population", "table"))
+    confidence: float = option(0.95)
+    answers: str | None = option(None, choices=ANSWERS)
+    order: Mapping[str, Sequence[str]] = option(dict, metavar="COLUMN=A,B,...")
+    shape: str = option("forms", choices=SHAPES)
+    seconds: float = option(15.0)
+    rng: Any = option(0, name="seed")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -266,39 +244,43 @@ class CalibrationOptions(PlanningOptions):
     Parameters
     ----------
     mechanism
-        A mechanism by name, for all or by attribute: its own leakage is used.  None for the bound
-        that holds for any mechanism; a plan then uses the one of least variance.
+        A mechanism; by default any, and the one of least variance is planned.  By name, for all or
+        by attribute: its own leakage is used, else the bound that holds for any mechanism.
     guarantee
-        The guarantee of the totals, by the names of `total_leakage`; `"auto"` is `"independent"`
-        for pair counts, and for records `"exact"` if it fits, else `"sampled"`.
+        Guarantee of the totals: worst, exact, merged, sampled, independent, sum, or `"auto"`.  See
+        `total_leakage`; `"auto"` is `"independent"` for pair counts, and for records `"exact"` if
+        it fits, else `"sampled"`.
     audit
         Search for a witness against a guarantee that is an assumption; needs records.
-    delta, view, target_delta, reports, rng
-        As in `total_leakage`.
-    scope, confidence
-        For whom totals hold.  `"population"`: they are upper confidence limits for the population
-        that the records were drawn from, and budgets the largest that pass, which costs no
-        confidence [theory-population: Budgets chosen by looking].  That is the default for records
-        and `"auto"`, `"exact"` or `"merged"`; else it is `"table"`.
+    delta
+        Delta of (epsilon, delta)-LDP; totals then have one too.
+    view
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
+    target_delta
+        The delta of sampled totals.
+    reports
+        Number of reports drawn for sampled totals.
+    rng
+        Seed of the sample and of sampled totals.
+    scope
+        For whom totals hold: the `"population"` that the records are a random sample of (the
+        default for records and `"auto"`, `"exact"` or `"merged"`), or the people in the `"table"`.
+        For the population they are upper confidence limits, and budgets the largest that pass,
+        which costs no confidence [theory-population: Budgets chosen by looking].
+    confidence
+        Confidence of all totals together.
     """
 
-    mechanism: Any = option(
-        None, "A mechanism; by default any, and the best one is planned.", short="-m", type=str
-    )
-    guarantee: str = option("auto", "worst, exact, merged, sampled, independent, sum, or auto.")
-    audit: bool = option(True, "Search for a witness against assumed totals.")
-    scope: str | None = option(
-        None,
-        "Whom totals hold for: the population that the records are a random sample of (the "
-        "default where exact or merged totals allow it), or the table.",
-        choices=("population", "table"),
-    )
-    confidence: float = option(0.95, "Confidence of all totals together.")
-    delta: Any = option(0.0, "Delta of (epsilon, delta)-LDP; totals have one too.", type=float)
+    mechanism: Any = option(None, short="-m", type=str)
+    guarantee: str = option("auto")
+    audit: bool = option(True)
+    scope: str | None = option(None, choices=("population", "table"))
+    confidence: float = option(0.95)
+    delta: Any = option(0.0, type=float)
     view: Literal["report", "inferred"] = "report"
-    target_delta: float = option(0.01, "For sampled totals: their delta.")
-    reports: int = option(20_000, "For sampled totals: how many reports are drawn.")
-    rng: Any = option(0, "Seed of the sample and of sampled totals.", name="seed")
+    target_delta: float = option(0.01)
+    reports: int = option(20_000)
+    rng: Any = option(0, name="seed")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@
 
 import codecs
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from seepage import _checks
@@ -22,6 +22,9 @@ DEFAULT_BINS = 10
 
 ANSWERS = ("merged", "as-is")
 """Values of the option `answers`, see `seepage.data.answers`."""
+
+ENGINES = ("auto", "numpy", "numba", "spark")
+"""Values of the option `engine`."""
 
 BinRule: TypeAlias = int | str | Sequence[float] | None
 Bins: TypeAlias = BinRule | Mapping[str, BinRule]
@@ -48,10 +51,10 @@ class TableOptions:
         New names of columns, old to new.  Other options use the old names, except `bins`, which
         uses the new ones.
     bins
-        Binning of numeric columns with more than `few` distinct values: a number of bins or
-        `"quantile:10"` (the default), `"width:8"`, ascending edges, or `"none"` (each number is a
-        category).  A mapping gives a rule for each column, `"*"` that of all others.  A column
-        named in the mapping is binned even if it has at most `few` values.
+        Binning of numeric columns with many values: `"quantile:10"` (the default), `"width:8"`,
+        ascending edges, or `"none"` (each number is a category).  An integer is a number of
+        quantile bins; many values are more than `few`.  A mapping gives a rule for each column,
+        `"*"` that of all others; a column that it names is binned even if it has at most `few`.
     missing
         `"category"`: missing values are a category; `"drop"`: records with a missing value are
         left out, and their other values are ignored.
@@ -60,21 +63,25 @@ class TableOptions:
     few
         Maximum number of distinct numbers that are ordered categories rather than binned.
     missing_markers
-        Strings that mean missing, in addition to empty fields of text files, nulls and NaN; a
-        mapping gives those of each column, `"*"` those of all.
-    delimiter, column_names, skip_lines, encoding
-        For text files: the delimiter (detected by default), the column names of a file without a
-        header line, the number of lines before the header or first record, and the encoding.
+        Strings that mean missing, such as `"?"`.  They are in addition to empty fields of text
+        files, nulls and NaN; a mapping gives those of each column, `"*"` those of all.
+    delimiter
+        The delimiter of text files; detected by default.
+    column_names
+        The column names of a text file without a header line.
+    skip_lines
+        The number of lines of a text file before its header or first record.
+    encoding
+        The encoding of text files, such as `"latin-1"`.
     domain
         The domain to code in: its columns, values and bins.  A value outside raises an error,
         unless the attribute has the value "(other)".
     pool
-        Minimum number of records of a value, below 1 their minimum share; rarer values are merged
+        Minimum number of records of a value, below 1 their minimum share: rarer values are merged
         into "(other)".  Off by default.  Bins are not merged.
     person
-        The column that identifies the person; it is not an attribute.  Only the first record of
-        each person that is not dropped is kept.  Values and bins are still those of the whole
-        table.
+        The column that identifies the person, whose first record that is not dropped is kept; it is
+        not an attribute.  Values and bins are still those of the whole table.
 
     Examples
     --------
@@ -82,43 +89,23 @@ class TableOptions:
     Width(bins=8)
     """
 
-    columns: Sequence[str] | None = option(None, "Only these columns.")
-    drop: Sequence[str] = option((), "All columns but these.")
-    rename: Mapping[str, str] = field(
-        default_factory=dict, metadata={"help": "Rename a column.", "metavar": "OLD=NEW"}
-    )
-    bins: Bins = option(
-        None,
-        "Bin numbers with many values: quantile:10 (the default), width:8, or edges such as "
-        "0,18,65,120; for one column or for all.",
-        metavar="[COLUMN=]RULE",
-    )
-    missing: str = option(
-        "category",
-        "Missing values: a category of their own, or drop the record.",
-        choices=("category", "drop"),
-    )
-    max_values: int = option(1000, "The largest number of values of a column; more are an error.")
+    columns: Sequence[str] | None = option(None)
+    drop: Sequence[str] = option(())
+    rename: Mapping[str, str] = option(dict, metavar="OLD=NEW")
+    bins: Bins = option(None, metavar="[COLUMN=]RULE")
+    missing: str = option("category", choices=("category", "drop"))
+    max_values: int = option(1000)
     few: int = 50
     missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
-        (),
-        "Text that means missing, such as ?, in one column or in all.",
-        name="missing-marker",
-        metavar="[COLUMN=]TEXT",
+        (), name="missing-marker", metavar="[COLUMN=]TEXT"
     )
-    delimiter: str | None = option(None, "The CSV delimiter; detected by default.", metavar="CHAR")
-    column_names: Sequence[str] | None = option(None, "Names, if no header line has them.")
+    delimiter: str | None = option(None, metavar="CHAR")
+    column_names: Sequence[str] | None = option(None)
     skip_lines: int = 0
-    encoding: str = option("utf-8", "Encoding of text files, such as latin-1.")
+    encoding: str = option("utf-8")
     domain: Domain | None = None
-    pool: float | None = option(
-        None,
-        "Merge values of fewer than N records into (other); below 1: a share of all records.",
-        metavar="N",
-    )
-    person: str | None = option(
-        None, "Keep the first record of each person in this column.", metavar="COLUMN"
-    )
+    pool: float | None = option(None, metavar="N")
+    person: str | None = option(None, metavar="COLUMN")
 
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
@@ -266,16 +253,12 @@ class DataOptions(TableOptions):
         Spark, which shows its own progress.
     """
 
-    engine: str = option(
-        "auto",
-        "What reads DATA; spark: its executors read the Parquet files themselves.",
-        choices=("auto", "numpy", "numba", "spark"),
-    )
+    engine: str = option("auto", choices=ENGINES)
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _checks.choice(self.engine, "engine", ("auto", "numpy", "numba", "spark"))
+        _checks.choice(self.engine, "engine", ENGINES)
         _checks.progress(self.progress)
 
     @property
