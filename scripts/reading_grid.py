@@ -18,7 +18,6 @@ from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.paper_data import REPLICAS, SEED
 from seepage.study.reproduction.tables_fig6 import library_subset_selection
-from seepage.study.simulation import simulate_row
 from seepage.study.statistical import mechanisms_of
 
 __all__ = [
@@ -32,6 +31,7 @@ __all__ = [
     "leakages",
     "rules",
     "search",
+    "simulate_row",
     "widened",
 ]
 
@@ -168,6 +168,56 @@ def estimates(
                 ratios = np.divide(high, low, out=np.ones_like(high), where=high > 0)
             found[:, target, source] = np.log(ratios.max(axis=0))
     return found
+
+
+def simulate_row(
+    cells: Integers, channel: Floats, replicas: int, generator: np.random.Generator
+) -> Integers:
+    """Draw the report counts of the records with one target value, for each of many tables.
+
+    Parameters
+    ----------
+    cells
+        Record counts, source value by table: shape (t, size).
+    channel
+        P(report given source value).
+    replicas
+        The number of reports per record.
+    generator
+        The random generator.
+
+    Returns
+    -------
+    Counts, report by table: shape (l, size).
+
+    Notes
+    -----
+    A report is drawn from a mixture: with probability sum over y of min over u of C[u, y] it is
+    independent of u, and these reports are drawn for all u together; else it follows the residual
+    of row u, which for the inferred value of a symmetric mechanism is u itself.  So about t + l
+    binomials per table instead of t l.
+
+    Examples
+    --------
+    >>> simulate_row(np.array([[3], [1]]), np.eye(2), 5, np.random.default_rng(1)).tolist()
+    [[15], [5]]
+    """
+    common = channel.min(axis=0)
+    residual = channel - common
+    residual_mass = max(0.0, 1.0 - float(common.sum()))
+    dependent = generator.binomial(replicas * cells, residual_mass)
+    counts = np.zeros((channel.shape[1], cells.shape[1]), dtype=np.int64)
+    if residual_mass < 1:
+        independent = replicas * cells.sum(axis=0) - dependent.sum(axis=0)
+        counts += generator.multinomial(independent, common / common.sum()).T
+    for source in range(len(channel)):
+        support = np.flatnonzero(residual[source])
+        if len(support) == 1:
+            counts[support[0]] += dependent[source]
+        elif len(support):
+            shares = residual[source][support] / residual[source].sum()
+            counts[support] += generator.multinomial(dependent[source], shares).T
+    return counts
 
 
 def compared(pairs: PairCounts, cell: Cell, collections: int) -> tuple[Floats, Floats]:

@@ -9,7 +9,7 @@ from real_data import pairs_of, real_data
 from seepage.leakage.release import exact_leakage
 from seepage.mechanisms import mechanism
 from seepage.mechanisms.direct import GRR
-from seepage.study.confidence import interval, poisson_distances, sampling_distances
+from seepage.study.confidence import interval, poisson_distances
 from seepage.study.simulation import Collection, largest_log_ratios, significance, simulate
 
 
@@ -102,44 +102,6 @@ def test_equal_rows_have_an_estimate_of_zero():
     assert found.upper < 0.1
 
 
-def resampled(pairs, records, generator, choose):
-    """Tables drawn from the distribution of each pair, with its leakage among values seen."""
-    for table in tables_of(pairs):
-        if not choose(table):
-            continue
-        chances = table.ravel() / table.sum()
-        drawn = generator.multinomial(records, chances).reshape(table.shape)
-        seen = drawn.sum(axis=1) > 0
-        yield drawn[seen], table[seen]
-
-
-@pytest.mark.parametrize("records", [2_000, 20_000])
-def test_intervals_for_the_population_cover(adult, records):
-    generator = np.random.default_rng(5)
-    hits, own = [], []
-    for drawn, table in resampled(adult, records, generator, lambda t: t.size < 200):
-        channel = GRR(table.shape[1], 1.0).inferred_channel()
-        collection = simulate(drawn, channel, 50, generator)
-        exact = truth(table, channel)
-        found = interval(collection, 0.95, "population")
-        hits.append(found.lower <= exact <= found.upper)
-        found = interval(collection, 0.95)
-        own.append(found.lower <= exact <= found.upper)
-    assert np.mean(hits) >= 0.93
-    assert np.mean(own) < 0.5  # the table's own interval says nothing about the population
-
-
-@real_data
-@pytest.mark.slow
-def test_intervals_for_the_population_cover_on_celeba():
-    pairs, generator, hits = pairs_of("celeba"), np.random.default_rng(6), []
-    for drawn, table in resampled(pairs, 5_000, generator, lambda t: True):
-        channel = GRR(2, 1.0).inferred_channel()
-        found = interval(simulate(drawn, channel, 50, generator), 0.95, "population")
-        hits.append(found.lower <= truth(table, channel) <= found.upper)
-    assert np.mean(hits) >= 0.93
-
-
 # The corrected estimate --------------------------------------------------------------------------
 
 
@@ -149,18 +111,17 @@ def random_table(generator, shape, records):
     return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-@pytest.mark.parametrize("scope", ["table", "population"])
-def test_independent_attributes_of_sixteen_values(scope):
+def test_independent_attributes_of_sixteen_values():
     channel, generator = GRR(16, 1.0).inferred_channel(), np.random.default_rng(11)
     corrected, plug_in = [], []
     for _ in range(40):
         table = random_table(generator, (16, 16), 5_000)
         collection = simulate(table, channel, 1, generator)
-        corrected.append(interval(collection, 0.95, scope).corrected)
+        corrected.append(interval(collection, 0.95).corrected)
         totals = collection.counts.sum(axis=1)
         plug_in.append(largest_log_ratios(collection.counts[:, :, None], totals)[0])
     assert np.mean(np.array(corrected) < 0.1) >= 0.95
-    assert np.mean(corrected) < (0.01 if scope == "population" else 0.07)
+    assert np.mean(corrected) < 0.07
     assert 0.9 < np.mean(plug_in) < 1.5
 
 
@@ -214,19 +175,6 @@ def test_a_count_of_zero_has_no_lower_limit():
     assert 0.5 * np.exp(up[0]) == pytest.approx(-np.log(0.05))
 
 
-def test_sampling_limits_are_clopper_pearson_for_direct_response():
-    table, level = np.array([[7, 3, 0], [50, 20, 30]]), 0.025
-    channel = GRR(3, 1.5).inferred_channel()
-    own = table @ channel / table.sum(axis=1, keepdims=True)
-    down, up = sampling_distances(table, channel, level)
-    low, width = channel.min(), np.ptp(channel)
-    for (x, u), count in np.ndenumerate(table):
-        total = int(table[x].sum())
-        exact = stats.binomtest(int(count), total).proportion_ci(1 - 2 * level, method="exact")
-        found = own[x, u] * np.exp([-down[x, u], up[x, u]])
-        assert found == pytest.approx(low + width * np.array([exact.low, exact.high]), rel=1e-6)
-
-
 def test_large_alphabets_are_handled_in_blocks(monkeypatch):
     generator = np.random.default_rng(14)
     collection = simulate(
@@ -249,13 +197,13 @@ def test_a_report_never_seen_leaves_no_upper_limit():
 # P-values ----------------------------------------------------------------------------------------
 
 
-def p_values(replicas, scope, tables, epsilon=1.0):
+def p_values(replicas, tables, epsilon=1.0):
     generator = np.random.default_rng(21)
     found = []
     for table in tables:
         channel = GRR(table.shape[1], epsilon).inferred_channel()
         collection = simulate(table, channel, replicas, generator)
-        tested = significance(collection, 99, lambda block: generator, scope)
+        tested = significance(collection, 99, lambda block: generator)
         found.append(tested.p_value)
     return np.array(found)
 
@@ -272,20 +220,13 @@ def independent_tables(count, shape=(3, 4), records=800):
 
 
 def test_p_values_are_uniform_under_independence():
-    assert uniform(p_values(1, "table", independent_tables(500))) > 1e-3
+    assert uniform(p_values(1, independent_tables(500))) > 1e-3
     product = np.outer([2, 3, 5], [10, 20, 30, 40])
-    assert uniform(p_values(50, "table", [product] * 500, epsilon=0.5)) > 1e-3
-
-
-def test_p_values_of_the_population_are_uniform_with_many_replicas():
-    tables = independent_tables(400)
-    assert uniform(p_values(30, "population", tables)) > 1e-3
-    assert uniform(p_values(30, "table", tables)) < 1e-6  # replicas are no people
+    assert uniform(p_values(50, [product] * 500, epsilon=0.5)) > 1e-3
 
 
 def test_p_values_see_dependence():
     generator = np.random.default_rng(23)
     added = 150 * np.eye(3, 4, dtype=int)
     tables = [random_table(generator, (3, 4), 800) + added for _ in range(20)]
-    assert p_values(1, "table", tables).max() < 0.1
-    assert p_values(20, "population", tables).max() < 0.1
+    assert p_values(1, tables).max() < 0.1

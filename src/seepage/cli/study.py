@@ -38,19 +38,7 @@ SHOWN_PAIRS = 20
 )
 @click.option("--seed", "rng", type=SEED, help="Seed of the run; drawn and printed by default.")
 @click.option(
-    "--view",
-    type=click.Choice(["inferred", "report"]),
-    default="inferred",
-    help="What the adversary keeps: the inferred value (the paper's attacker) or the report.",
-)
-@click.option(
     "--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this pair; may be repeated."
-)
-@click.option(
-    "--scope",
-    type=click.Choice(["table", "population"]),
-    default="table",
-    help="Intervals for the table's own leakage, or for the population it was drawn from.",
 )
 @click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
 @output_options
@@ -72,7 +60,7 @@ def simulate(data: str, **options: Any) -> None:
 
     _checks.epsilon(options["epsilon"])
     pairs = count_data(data, TableOptions)
-    names = ("mechanism", "delta", "replicas", "surrogates", "rng", "view", "scope", "confidence")
+    names = ("mechanism", "delta", "replicas", "surrogates", "rng", "confidence")
     with progress_bar("simulating") as progress:
         estimates = estimate_leakage(
             pairs,
@@ -111,7 +99,7 @@ def _estimates_text(estimates: Any, name: str) -> str:
     cautions = [f"  {pair}: {row['cautions']}" for pair, row in shown if row["cautions"]]
     lines = [
         f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
-        f"{settings.rng}; view: {settings.view}; intervals for the {settings.scope}",
+        f"{settings.rng}; view: inferred; intervals for the table",
         text_columns(cells),
     ]
     if len(order) > SHOWN_PAIRS:

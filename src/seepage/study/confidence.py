@@ -33,8 +33,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import UNIT, Floats, Integers
-from seepage.leakage.deviations import proportion_interval
+from seepage._numerics import UNIT, Floats
 from seepage.study.simulation import Collection
 
 MANY_REPORTS = 1e5
@@ -88,47 +87,6 @@ def poisson_distances(reports: Floats, level: float) -> tuple[Floats, Floats]:
     return down, up
 
 
-def sampling_distances(table: Integers, channel: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the log-distances of the table's W[x, y] to confidence limits of the population's.
-
-    The n[x] records of target value x are a sample: C[u, y] is a number between low = min_u
-    C[u, y] and high = max_u C[u, y], and W[x, y] its mean.  Scaled to [0, 1] it has the limits
-    of a binomial share [Clopper and Pearson 1934]: exact if C[u, y] takes two values only, as for
-    the inferred value of every symmetric mechanism, and conservative otherwise.  A cell with
-    W[x, y] = 0 has no logarithm; its distances are set to 0.
-
-    Parameters
-    ----------
-    table
-        Record counts, target value by source value; no row is empty.
-    channel
-        P(report given source value).
-    level
-        The one-sided level.
-
-    Examples
-    --------
-    >>> table, channel = np.array([[90, 10], [10, 90]]), np.array([[0.75, 0.25], [0.25, 0.75]])
-    >>> down, up = sampling_distances(table, channel, 0.025)
-    >>> down.round(3).tolist(), up.round(3).tolist()
-    ([[0.056, 0.089], [0.089, 0.056]], [[0.036, 0.12], [0.12, 0.036]])
-    """
-    totals = table.sum(axis=1, keepdims=True).astype(np.float64)
-    low, high = channel.min(axis=0), channel.max(axis=0)
-    width = high - low
-    own = (table @ channel) / totals
-    scaled = np.divide(own - low, width, out=np.zeros_like(own), where=width > 0)
-    hits = totals * np.clip(scaled, 0.0, 1.0)
-    lower, upper = proportion_interval(hits, totals - hits, level)
-    positive = own > 0
-    log_own = np.log(np.where(positive, own, 1.0))
-    with np.errstate(divide="ignore"):
-        down = log_own - np.log(low + width * lower)
-        up = np.log(low + width * upper) - log_own
-    down, up = np.maximum(down, 0.0), np.maximum(up, 0.0)
-    return np.where(positive, down, 0.0), np.where(positive, up, 0.0)
-
-
 class Interval(NamedTuple):
     """A corrected estimate and its confidence interval, in nats."""
 
@@ -137,7 +95,7 @@ class Interval(NamedTuple):
     upper: float
 
 
-def interval(collection: Collection, confidence: float, scope: str = "table") -> Interval:
+def interval(collection: Collection, confidence: float) -> Interval:
     """Return the corrected estimate and the confidence interval of a collection's leakage.
 
     Parameters
@@ -145,10 +103,7 @@ def interval(collection: Collection, confidence: float, scope: str = "table") ->
     collection
         The simulated collection.
     confidence
-        The minimum probability that the interval covers the true leakage.
-    scope
-        `"table"`: the true leakage is the table's own; `"population"`: that of the distribution it
-        was drawn from, among the target values that occur.
+        The minimum probability that the interval covers the table's own leakage.
 
     Notes
     -----
@@ -156,7 +111,7 @@ def interval(collection: Collection, confidence: float, scope: str = "table") ->
     a possible report was never observed with some target value.  Costs O(l m^2 t) with m target
     values, t source values and l reports.
     """
-    cells = Cells(collection, scope)
+    cells = Cells(collection)
     targets, reports = cells.logarithms.shape
     if targets < 2 or collection.channel.shape[1] < 2:
         return Interval(0.0, 0.0, 0.0)
@@ -188,50 +143,38 @@ class Cells:
     spread
         Var C^[u, y], from counts with half a report added, so that none is 0.
     logarithms
-        ln W^[x, y]; for an empty cell that of half a report, plus half a record if the table is a
-        sample.
+        ln W^[x, y]; for an empty cell that of half a report.
     complete
         Whether every report that the channel can give was observed.
     """
 
-    def __init__(self, collection: Collection, scope: str) -> None:
+    def __init__(self, collection: Collection) -> None:
         used, seen = collection.table.any(axis=0), collection.pooled.any(axis=0)
         possible = (collection.channel[used] > 0).any(axis=0)
         self.complete = bool((seen == possible).all())
-        self.scope, self.table = scope, collection.table
-        self.channel = collection.channel[:, seen]
-        totals = self.table.sum(axis=1, keepdims=True)
-        reports = float(collection.replicas) * self.table.sum(axis=0)[used, None]  # r n[u]
+        table = collection.table
+        reports = float(collection.replicas) * table.sum(axis=0)[used, None]  # r n[u]
         pooled = collection.pooled[np.ix_(used, seen)].astype(np.float64)
         smooth = (pooled + 0.5) / (reports + 1.0)
-        self.correlation = self.table[:, used] / totals
+        self.correlation = table[:, used] / table.sum(axis=1, keepdims=True)
         self.shares = self.correlation @ (pooled / reports)
         self.spread = smooth * (1.0 - smooth) / reports
         self.variances = self.correlation**2 @ self.spread
         self.empty = self.shares <= 0
         half = np.repeat(0.5 * self.correlation**2 @ (1.0 / reports), self.shares.shape[1], 1)
-        if scope == "population":
-            half += 0.5 * np.ptp(self.channel, axis=0) / totals
         self.logarithms = np.log(np.where(self.empty, half, self.shares))
 
-    def distances(self, level: float) -> tuple[Floats, Floats, Floats]:
-        """Return each cell's log-distances to its limits: (down, up, [down, up]).
-
-        The first two are due to simulation; the last to sampling of records, 0 for a table.
-        """
+    def distances(self, level: float) -> tuple[Floats, Floats]:
+        """Return each cell's log-distances to its lower and upper limit."""
         effective_counts = np.where(self.empty, 0.0, self.shares**2 / self.variances)
-        down, up = poisson_distances(effective_counts, level)
-        if self.scope == "table":
-            return down, up, np.zeros((2, *self.shares.shape))
-        sampled = np.stack(sampling_distances(self.table, self.channel, level))
-        return down, up, np.where(self.empty, 0.0, sampled)
+        return poisson_distances(effective_counts, level)
 
     def limits(self, level: float, side: Literal[-1, 1]) -> Iterator[Floats]:
         """Yield blocks of the lower or upper limits of all log-ratios, shape (y, x, x').
 
         At level 1/2 they are the log-ratios themselves.  Entries with x = x' are minus infinity.
         """
-        down, up, sampled = self.distances(level)
+        down, up = self.distances(level)
         first, second = (down, up) if side == LOWER else (up, down)
         same = np.eye(len(self.shares), dtype=np.bool_)
         step = max(1, RATIOS_PER_BLOCK // same.size)
@@ -239,8 +182,8 @@ class Cells:
             part = slice(start, start + step)
             limits = _pairwise(self.logarithms[:, part], np.subtract)
             if level < 0.5:
-                correlations, sampling = self._correlations(part), sampled[::-side, :, part]
-                limits += side * _combine(first[:, part], second[:, part], correlations, sampling)
+                correlations = self._correlations(part)
+                limits += side * _combine(first[:, part], second[:, part], correlations)
             limits[:, same] = -np.inf
             yield limits
 
@@ -263,21 +206,17 @@ def _pairwise(cells: Floats, operation: Callable[[Floats, Floats], Floats]) -> F
     return operation(columns[:, :, None], columns[:, None, :])
 
 
-def _combine(first: Floats, second: Floats, correlations: Floats, sampling: Floats) -> Floats:
+def _combine(first: Floats, second: Floats, rho: Floats) -> Floats:
     """Return the distance of a difference from those of its two terms [Zou and Donner 2008].
 
     Parameters
     ----------
     first, second
         Distances of the first and the second term, cells (x, y).
-    correlations
-        The terms' correlation rho, (y, x, x').
-    sampling
-        Distances due to sampling of records, independent of all others: those of the first term,
-        and of the second.
+    rho
+        The terms' correlation, (y, x, x').
     """
-    d, u, rho = first.T[:, :, None], second.T[:, None, :], correlations
+    d, u = first.T[:, :, None], second.T[:, None, :]
     with np.errstate(invalid="ignore"):  # NaN: one of the distances is infinite
         square = np.maximum(d**2 + u**2 - 2.0 * rho * d * u, 0.0)
-    square += sampling[0].T[:, :, None] ** 2 + sampling[1].T[:, None, :] ** 2
     return np.asarray(np.where(np.isnan(square), np.inf, np.sqrt(square)))

@@ -1,10 +1,10 @@
-"""Results of the statistical method: each estimate with its interval, p-value and settings."""
+"""Options and results of the statistical method: estimates with intervals and p-values."""
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +12,9 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, sample_caution
+from seepage.data.table.options import DataOptions
 from seepage.errors import DomainError, InputError
-from seepage.leakage.release import VIEWS, View
-from seepage.study.simulation import QUANTILES, Significance
-from seepage.totals.result import SCOPES
-
-Method = Literal["aggregate", "records"]
-
-METHODS = ("aggregate", "records")
+from seepage.study.simulation import Significance
 
 MAX_SEED = 2**63 - 1
 
@@ -33,11 +28,24 @@ REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_val
 
 
 @dataclass(frozen=True, kw_only=True)
-class EstimateSettings:
-    """The settings of estimates, which reproduce them bit for bit.
+class EstimateOptions(DataOptions):
+    """Options of `estimate_leakage`; together with the data they determine every number.
 
     Parameters
     ----------
+    epsilon, delta
+        The budget of every attribute, or one for each.
+    mechanism
+        The name of a registered mechanism, or a mapping from attribute to name or `Mechanism`.
+    target, sources
+        With `sources`, one estimate of the leakage of their *joint* report about the target,
+        `estimates[target, *sources]` or `estimates.only`; budgets and mechanisms per attribute are
+        those of the target and the sources, in this order.  With `target` alone, one estimate for
+        each other attribute as source.
+    pairs
+        The ordered pairs (target, source) to estimate; all by default.
+    threads
+        The number of pairs estimated concurrently; the number of cores by default.
     replicas
         The number of reports per record, r.
     surrogates
@@ -46,37 +54,30 @@ class EstimateSettings:
     rng
         The same seed gives the same numbers on any number of threads.  If None it is drawn, and
         kept in the result.
-    view
-        What the adversary keeps: the value `"inferred"` (the paper's attacker) or the whole
-        `"report"`, for mechanisms with few possible reports.
-    method
-        `"aggregate"`: multinomial draws given the counts, in time independent of N and r;
-        `"records"`: every report is perturbed and inferred from, in blocks.  Same distribution.
-    scope
-        `"table"`: the table's own leakage; `"population"`: that of the distribution it was drawn
-        from, with wider intervals, and surrogates that permute records rather than reports.
     confidence
         Confidence level of each interval: the minimum probability that it covers the leakage.
     """
 
+    epsilon: Any = field(kw_only=False)
+    mechanism: Any
+    target: str | None = None
+    sources: Iterable[str] | None = None
+    pairs: Iterable[tuple[str, str]] | None = None
+    delta: Any = 0.0
+    threads: int | None = None
     replicas: int = 50
     surrogates: int = 10000
     rng: Any = None
-    view: View = "inferred"
-    method: Method = "aggregate"
-    scope: str = "table"
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _checks.set_seed(self, MAX_SEED)
         if self.rng is None:
             object.__setattr__(self, "rng", secrets.randbits(63))
         ranges = {"replicas": (1, None), "surrogates": (0, MAX_SURROGATES)}
         for name, ends in ranges.items():
             object.__setattr__(self, name, _checks.integer(getattr(self, name), name, *ends))
-        _checks.choice(self.view, "view", VIEWS)
-        _checks.choice(self.method, "method", METHODS)
-        _checks.choice(self.scope, "scope", SCOPES)
         _checks.inner_probability(self.confidence, "confidence")
 
 
@@ -154,8 +155,8 @@ class LeakageEstimate(Result):
         The number of empty cells whose report was observed with another target value.
     records
         The number of records.
-    settings
-        The settings of the estimate.
+    seed
+        The seed of the whole run.
     population
         For a sample of records, the number of records it was drawn from; else None.
     """
@@ -173,7 +174,7 @@ class LeakageEstimate(Result):
     deciding: DecidingCells | None
     unseen: int
     records: int
-    settings: EstimateSettings
+    seed: int
     population: int | None = None
 
     @property
@@ -193,16 +194,6 @@ class LeakageEstimate(Result):
     def p_value(self) -> float:
         """(1 + hits)/(1 + draws); NaN without surrogates."""
         return self.significance.p_value
-
-    @property
-    def null(self) -> dict[float, float]:
-        """Quantiles of the permutation null distribution of the test statistic, by probability."""
-        return dict(zip(QUANTILES, self.significance.null, strict=False))
-
-    @property
-    def seed(self) -> int:
-        """The seed of the whole run."""
-        return int(self.settings.rng)
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -238,6 +229,7 @@ class LeakageEstimate(Result):
         return columns | {"cautions": ["; ".join(self.cautions)]}
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class LeakageEstimates(Result):
     """Estimates by target and source, with matrices whose rows are targets, columns sources.
 
@@ -255,20 +247,13 @@ class LeakageEstimates(Result):
         Their settings.
     """
 
-    def __init__(
-        self,
-        domain: Domain,
-        estimates: Mapping[tuple[int, ...], LeakageEstimate],
-        settings: EstimateSettings,
-    ) -> None:
-        self.domain = _checks.instance(domain, "domain", Domain, "a Domain")
-        self.settings = settings
-        _checks.mapping(estimates, "estimates")
-        self._estimates = dict(sorted(estimates.items()))
+    domain: Domain
+    estimates: Mapping[tuple[int, ...], LeakageEstimate]
+    settings: EstimateOptions
 
     def _matrix(self, values: Iterable[float]) -> Floats:
         matrix = np.full((len(self.domain), len(self.domain)), np.nan)
-        for key, value in zip(self._estimates, values, strict=True):
+        for key, value in zip(self.estimates, values, strict=True):
             if len(key) == 2:
                 matrix[key] = value
         matrix.flags.writeable = False
@@ -325,10 +310,10 @@ class LeakageEstimates(Result):
         return next(iter(self))
 
     def __len__(self) -> int:
-        return len(self._estimates)
+        return len(self.estimates)
 
     def __iter__(self) -> Iterator[LeakageEstimate]:
-        return iter(self._estimates.values())
+        return iter(self.estimates.values())
 
     def __getitem__(self, names: Any) -> LeakageEstimate:
         if not isinstance(names, tuple) or len(names) < 2:
@@ -336,21 +321,19 @@ class LeakageEstimates(Result):
                 f"estimates are chosen by target and source, got {_checks.shown(names)}"
             )
         key = tuple(self.domain.index(name) for name in names)
-        if key not in self._estimates:
+        if key not in self.estimates:
             target, *sources = (self.domain.names[index] for index in key)
             raise DomainError(
                 f"the leakage of source {' and '.join(map(repr, sources))} about target "
                 f"{target!r} was not estimated"
             )
-        return self._estimates[key]
+        return self.estimates[key]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings, and the estimates in long form, as a JSON object."""
-        names = ("replicas", "view", "confidence", "scope")
-        settings = {
-            "seed": self.settings.rng,
-            **{name: getattr(self.settings, name) for name in names},
-        }
+        used = self.settings
+        settings = {"seed": used.rng, "replicas": used.replicas, "view": "inferred"}
+        settings["confidence"] = used.confidence
         return {**settings, "estimates": json_ready(self.to_arrow().to_pylist())}
 
     def _headline(self) -> str:
@@ -360,7 +343,7 @@ class LeakageEstimates(Result):
         return (
             f"LeakageEstimates({len(self):,} among {len(self.domain)} attributes, largest "
             f"corrected {largest.corrected:.4g} of {largest.source!r} about {largest.target!r}, "
-            f"view {self.settings.view!r})"
+            "view 'inferred')"
         )
 
     def _columns(self) -> dict[str, list[Any]]:

@@ -1,16 +1,12 @@
 """Simulated collections of reports drawn from counts, and the permutation null distribution.
 
 `simulate` draws the counts that the paper's three stages (perturb, infer, count) produce, at a
-cost independent of the number of records; `Task.collect` can run the three stages on every record.
+cost independent of the number of records.
 
 The paper permutes the columns of the perturbed data set, which keeps the marginals and makes the
 columns independent: tables (target value, report) with both margins fixed.  Each replica counts as
 a person, so with many replicas the null hypothesis is that the table itself is independent, which
 real tables hardly ever are.
-
-For the population the records are permuted before they are perturbed: tables (target value, source
-value) with both margins fixed, from which reports with all replicas are simulated.  The null
-hypothesis is then that the distribution from which the table was drawn is independent.
 
 Many tables are drawn at once, row by row: one row of all tables has the shape (columns, size).
 `scipy.stats.random_table` (SciPy 1.17, Patefield's method) is as fast for 7 x 16 and 42 x 42
@@ -18,7 +14,7 @@ tables, but takes 20 times as long for the 2 x 2 tables of binary attributes: 42
 10,000 tables of 10 million reports.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,56 +89,6 @@ def simulate(
     return Collection(table, channel, replicas, counts, pooled)
 
 
-def simulate_row(
-    cells: Integers, channel: Floats, replicas: int, generator: np.random.Generator
-) -> Integers:
-    """Draw the report counts of the records with one target value, for each of many tables.
-
-    Parameters
-    ----------
-    cells
-        Record counts, source value by table: shape (t, size).
-    channel
-        P(report given source value).
-    replicas
-        The number of reports per record.
-    generator
-        The random generator.
-
-    Returns
-    -------
-    Counts, report by table: shape (l, size).
-
-    Notes
-    -----
-    A report is drawn from a mixture: with probability sum over y of min over u of C[u, y] it is
-    independent of u, and these reports are drawn for all u together; else it follows the residual
-    of row u, which for the inferred value of a symmetric mechanism is u itself.  So about t + l
-    binomials per table instead of t l.
-
-    Examples
-    --------
-    >>> simulate_row(np.array([[3], [1]]), np.eye(2), 5, np.random.default_rng(1)).tolist()
-    [[15], [5]]
-    """
-    common = channel.min(axis=0)
-    residual = channel - common
-    residual_mass = max(0.0, 1.0 - float(common.sum()))
-    dependent = generator.binomial(replicas * cells, residual_mass)
-    counts = np.zeros((channel.shape[1], cells.shape[1]), dtype=np.int64)
-    if residual_mass < 1:
-        independent = replicas * cells.sum(axis=0) - dependent.sum(axis=0)
-        counts += generator.multinomial(independent, common / common.sum()).T
-    for source in range(len(channel)):
-        support = np.flatnonzero(residual[source])
-        if len(support) == 1:
-            counts[support[0]] += dependent[source]
-        elif len(support):
-            shares = residual[source][support] / residual[source].sum()
-            counts[support] += generator.multinomial(dependent[source], shares).T
-    return counts
-
-
 # Permutation null distribution -------------------------------------------------------------------
 
 
@@ -159,14 +105,13 @@ class Significance:
     draws
         The number of surrogates.
     null
-        Quantiles of the surrogates' statistics at the probabilities `QUANTILES`; empty without
-        surrogates.
+        Quantiles of the surrogates' statistics by probability; empty without surrogates.
     """
 
     statistic: float
     hits: int
     draws: int
-    null: tuple[float, ...]
+    null: Mapping[float, float]
 
     @property
     def p_value(self) -> float:
@@ -175,10 +120,7 @@ class Significance:
 
 
 def significance(
-    collection: Collection,
-    draws: int,
-    generators: Callable[[int], np.random.Generator],
-    scope: str = "table",
+    collection: Collection, draws: int, generators: Callable[[int], np.random.Generator]
 ) -> Significance:
     """Return the permutation test of a collection's plug-in estimate.
 
@@ -190,8 +132,6 @@ def significance(
         The number of surrogates; 0 for none.
     generators
         From the index of a block of surrogates to its random generator.
-    scope
-        `"table"`: permute reports; `"population"`: permute records before they are perturbed.
 
     Notes
     -----
@@ -202,33 +142,19 @@ def significance(
     totals = counts.sum(axis=1)
     observed = float(largest_log_ratios(counts[:, :, None], totals)[0])
     if not draws:
-        return Significance(observed, 0, 0, ())
-    widest = max(collection.table.shape[1], collection.channel.shape[1])
-    step = max(1, CELLS_PER_BLOCK // widest)
+        return Significance(observed, 0, 0, {})
+    step = max(1, CELLS_PER_BLOCK // max(collection.channel.shape))
     surrogates = np.empty(draws)
     for block, start in enumerate(range(0, draws, step)):
         size = min(step, draws - start)
-        generator = generators(block)
-        if scope == "population":
-            rows = _permuted_record_rows(generator, collection, size)
-        else:
-            rows = random_rows(generator, totals, counts.sum(axis=0), size)
+        rows = random_rows(generators(block), totals, counts.sum(axis=0), size)
         surrogates[start : start + size] = largest_log_ratios(rows, totals)
     hits = int(np.count_nonzero(surrogates >= observed * (1.0 - TIE_TOLERANCE)))
     return Significance(observed, hits, draws, _quantiles(surrogates))
 
 
-def _permuted_record_rows(
-    generator: np.random.Generator, collection: Collection, size: int
-) -> Iterator[Integers]:
-    """Yield the report counts of each target value, simulated after permuting the records."""
-    table = collection.table
-    for cells in random_rows(generator, table.sum(axis=1), table.sum(axis=0), size):
-        yield simulate_row(cells, collection.channel, collection.replicas, generator)
-
-
-def _quantiles(values: Floats) -> tuple[float, ...]:
-    return tuple(float(value) for value in np.quantile(values, QUANTILES))
+def _quantiles(values: Floats) -> dict[float, float]:
+    return dict(zip(QUANTILES, np.quantile(values, QUANTILES).tolist(), strict=True))
 
 
 def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from seepage.leakage.matrix import leakage_matrix
+from seepage.mechanisms.direct import GRR
 from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import Data
 from seepage.study.reproduction.tables_fig6 import library_subset_selection, nmse
@@ -51,6 +52,29 @@ def tiny(scripts):
         reading_grid.Cell("exp", 1.0, 0.01),
     ]
     return reading_grid.grid(wide, cells, COLLECTIONS)
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [
+        GRR(4, 1.0).inferred_channel(),
+        GRR(4, 0.0).inferred_channel(),
+        np.eye(4),
+        np.array([[0.5, 0.5, 0, 0], [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5, 0.5], [0.7, 0.1, 0.1, 0.1]]),
+        np.array([[0.1] * 7 + [0.3], [0.3] + [0.1] * 7, [0.125] * 8, [0.2, 0.05] * 4]),
+    ],
+)
+def test_many_tables_at_once_have_the_same_distribution(scripts, channel):
+    cells = np.array([40, 3, 10, 0])
+    size = 4_000
+    stack = np.repeat(cells[:, None], size, axis=1)
+    rows = scripts[0].simulate_row(stack, channel, 2, np.random.default_rng(1))
+    assert (rows.sum(axis=0) == 2 * cells.sum()).all()
+    expected = 2 * cells @ channel
+    spread = 2 * cells @ (channel * (1 - channel))
+    assert rows.mean(axis=1) == pytest.approx(expected, abs=4.5 * np.sqrt(spread.max() / size))
+    varied = spread > 0.5
+    assert rows.var(axis=1)[varied] == pytest.approx(spread[varied], rel=0.15)
 
 
 def _every_reading(found):
