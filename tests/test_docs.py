@@ -274,7 +274,7 @@ def test_the_page_of_the_paper_names_what_exists_and_leaves_nothing_out() -> Non
     for _, _, places in rows:
         for place in re.findall(r"`([\w.]+)`", places):
             assert pkgutil.resolve_name(_importable(place)) is not None, place
-    from seepage.study.reproduction.runner import ITEMS
+    from seepage.study.reproduction import ITEMS
 
     named = " ".join(places for _, _, places in rows)
     assert [name for name in ITEMS if name != "beyond" and f".{name}`" not in named] == []

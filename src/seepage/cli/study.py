@@ -246,17 +246,15 @@ def _write_benchmark(scores: Any, remarks: list[str], options: dict[str, Any]) -
     type=OutputFolder(),
     default="reproduction",
     metavar="DIR",
-    help="The folder to write to; finished items in it are kept.",
+    help="The folder to write to.",
 )
-@click.option("--again", is_flag=True, help="Compute finished items again.")
 @click.option("--force", is_flag=True, help="Write into a folder with other files.")
 @click.option("--list", "listing", is_flag=True, help="List the items and exit.")
-def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -> None:
+def reproduce(items: tuple[str, ...], output: str, listing: bool) -> None:
     """Reproduce every table and figure of the paper, or only each ITEM, beside the paper's values.
 
     Each item becomes a table (CSV) and charts (SVG, PNG), and all together one page, index.html.
-    Data are looked for in the folder that SEEPAGE_DATA names; missing ones are listed.  Run the
-    same command again to continue a run that was stopped.
+    Data are looked for in the folder that SEEPAGE_DATA names; missing ones are listed.
 
     \b
     Examples:
@@ -264,23 +262,21 @@ def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -
       seepage reproduce fig4c table2 --output paper
       seepage reproduce --list
     """
-    from seepage.study.reproduction.findings import FinishedItem
-    from seepage.study.reproduction.runner import ITEMS, reproduce
+    from seepage.study.reproduction import reproduce
+    from seepage.study.reproduction.findings import PAPER, Finding
 
     if listing:
-        rows = [[name, item.paper.place, item.paper.title] for name, item in ITEMS.items()]
+        rows = [[name, paper.place, paper.title] for name, paper in PAPER.items()]
         click.echo(text_columns(rows, left=True))
         return
 
-    def print_item(item: FinishedItem, computed: bool) -> None:
-        counts = Counter(comparison.verdict for comparison in item.comparisons)
-        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        how = f"{item.seconds:.1f} s" if computed else "kept"
-        click.echo(f"{item.item}: {verdicts} ({how})", err=True)
+    def print_item(item: Finding) -> None:
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in item.verdicts.items())
+        click.echo(f"{item.item}: {verdicts} ({item.seconds:.1f} s)", err=True)
 
-    how = {"again": again, "force": click.get_current_context().meta["force"]}
+    force = click.get_current_context().meta["force"]
     with progress_bar("reproducing") as progress:
-        done = reproduce(items, output, progress=progress, on_item=print_item, **how)
+        done = reproduce(items, output, progress=progress, on_item=print_item, force=force)
     verdicts = Counter(comparison.verdict for item in done for comparison in item.comparisons)
     click.echo(f"{verdicts['confirmed']} confirmed, {verdicts['deviates']} deviate", err=True)
     click.echo(str(Path(output, "index.html")))

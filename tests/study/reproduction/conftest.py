@@ -1,4 +1,7 @@
-"""The data of the reproduction, read once."""
+"""The data of the reproduction, read once, and the numbers of the committed run."""
+
+import json
+from pathlib import Path
 
 import pytest
 
@@ -16,3 +19,9 @@ class CountedOnce(Data):
 @pytest.fixture(scope="session")
 def data():
     return CountedOnce()
+
+
+@pytest.fixture(scope="session")
+def expected():
+    """The numbers of the full run that is committed, by item and name."""
+    return json.loads(Path(__file__).with_name("expected.json").read_text())

@@ -8,7 +8,6 @@ import pytest
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import NEAR_ADULT, plug_in
-from seepage.study.reproduction.runner import expected_numbers
 from seepage.study.reproduction.tables_fig6 import (
     AUTHORS,
     REASONS,
@@ -37,8 +36,8 @@ def test_the_authors_estimator_explains_no_number_of_table_one(data):
             assert 0 < nmse(theirs, theory)[0] < most
 
 
-def test_every_reading_that_deviates_in_the_committed_run_has_a_reason():
-    known = expected_numbers()["table1"]
+def test_every_reading_that_deviates_in_the_committed_run_has_a_reason(expected):
+    known = expected["table1"]
     for label in {what.partition(": ")[0] for what in known}:
         paper = label.partition(",")[0]
         if paper not in PAPER["table1"].table:

@@ -8,9 +8,9 @@ from seepage.study.reproduction.findings import (
     PAPER,
     VERDICTS,
     Claim,
+    Comparison,
     Finding,
     PaperItem,
-    not_compared,
 )
 
 
@@ -94,7 +94,9 @@ def test_nan_never_agrees():
 
 
 def test_verdicts_without_a_comparison():
-    missing = not_compared("x", "0.3", "no file")
+    found = Finding("item", PAPER["fig4a"])
+    found.not_compared("x", "0.3", "no file")
+    [missing] = found.comparisons
     assert (missing.ours, missing.verdict, missing.reason) == (None, "not testable", "no file")
     assert ours("y", 1.0).verdict == "ours"
     assert list(VERDICTS) == ["confirmed", "deviates", "consistent", "not testable", "ours"]
@@ -107,7 +109,7 @@ def test_the_placeholders_of_a_claim_are_filled():
         "ours": Claim("c"),
     }
     item = PaperItem("Fig. 0", "title", "shows", claims=claims, missing=Claim("{label}: d", "e"))
-    found = Finding(item)
+    found = Finding("fig0", item)
     found.claim("number", 2.1, label="x")
     found.claim("words", 3.0, {"reason": "{label} is large"}, label="x")
     found.claim("ours", 3.0)
@@ -116,7 +118,7 @@ def test_the_placeholders_of_a_claim_are_filled():
         printed("x: a", 2.0, 2.1, 0.1, group="x"),
         stated("x: b", "x is small", 3.0, maximum=1.0, reason="x is large"),
         ours("c", 3.0),
-        not_compared("x: d", "e", "the data are not at hand"),
+        Comparison("x: d", "e", None, "", "", "not testable", "", "the data are not at hand"),
     ]
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from seepage.leakage.matrix import leakage_matrix
+from seepage.study.reproduction import ITEMS, compute
 from seepage.study.reproduction.findings import CONTRADICTIONS, PAPER
 from seepage.study.reproduction.paper_data import LABELS, MECHANISMS, STAND_INS, Data
-from seepage.study.reproduction.runner import ITEMS, SAME, expected_numbers
 from seepage.study.reproduction.tables_fig6 import (
     library_subset_selection,
     nmse,
@@ -20,17 +20,16 @@ real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
 )
 
+SAME = 1e-6
+"""Relative tolerance within which a number equals that of the committed run."""
+
 BUNDLED = ("fig4a", "example")
 FAST = ("fig4b", "fig4c", "fig4d", "fig5", "observations")
 
 
 @pytest.fixture(scope="module")
 def finding(data):
-    return cache(lambda name: ITEMS[name].compute(data))
-
-
-def _numbers(finding):
-    return {one.what: one.ours for one in finding.comparisons if one.ours is not None}
+    return cache(lambda name: compute(name, data))
 
 
 def test_every_item_of_the_paper_is_there():
@@ -40,45 +39,44 @@ def test_every_item_of_the_paper_is_there():
     ]  # fmt: skip
 
 
-def test_the_committed_run_has_every_item_and_finite_numbers():
-    known = expected_numbers()
-    assert set(known) == set(ITEMS)
-    assert all(np.isfinite(value) for item in known.values() for value in item.values())
+def test_the_committed_run_has_every_item_and_finite_numbers(expected):
+    assert set(expected) == set(ITEMS)
+    assert all(np.isfinite(value) for item in expected.values() for value in item.values())
 
 
 @real_data
 @pytest.mark.parametrize("name", FAST)
-def test_a_fresh_run_gives_the_committed_numbers(name, finding):
-    found = _numbers(finding(name))
-    assert found == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
+def test_a_fresh_run_gives_the_committed_numbers(name, finding, expected):
+    found = finding(name).numbers
+    assert found == pytest.approx(expected[name], rel=SAME, abs=1e-12)
 
 
 @real_data
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ITEMS if name not in BUNDLED + FAST])
-def test_a_fresh_run_of_the_others_gives_the_committed_numbers(name, data):
-    found = _numbers(ITEMS[name].compute(data))
-    assert found == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
+def test_a_fresh_run_of_the_others_gives_the_committed_numbers(name, data, expected):
+    found = compute(name, data).numbers
+    assert found == pytest.approx(expected[name], rel=SAME, abs=1e-12)
 
 
 @pytest.fixture(scope="module")
 def without_files():
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SEEPAGE_DATA", raising=False)
-        return {name: ITEMS[name].compute(Data()) for name in BUNDLED}
+        return {name: compute(name, Data()) for name in BUNDLED}
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_items_of_bundled_data_need_no_files(name, without_files):
+def test_items_of_bundled_data_need_no_files(name, without_files, expected):
     found = without_files[name]
-    assert _numbers(found) == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
+    assert found.numbers == pytest.approx(expected[name], rel=SAME, abs=1e-12)
     assert {one.verdict for one in found.comparisons} == {"confirmed", "consistent", "ours"}
 
 
 @pytest.mark.parametrize("name", ["fig4b", "fig4c", "fig4d", "fig5", "fig8", "observations"])
 def test_missing_data_are_named(name, monkeypatch, tmp_path):
     monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))
-    finding = ITEMS[name].compute(Data())
+    finding = compute(name, Data())
     said = " ".join(one.what + one.reason for one in finding.comparisons if one.ours is None)
     label = {"fig4b": "CelebA", "fig4c": "CVD", "fig8": "CelebA and LFW"}.get(name, "CelebA")
     assert label in said
@@ -157,9 +155,9 @@ def test_what_deviates_says_why_and_what_was_chosen_is_not_confirmed(name, findi
             assert one.verdict != "confirmed", one
 
 
-def test_the_text_of_the_paper_does_not_give_its_errors_of_rappor_and_she():
+def test_the_text_of_the_paper_does_not_give_its_errors_of_rappor_and_she(expected):
     """The printed 0.29, 0.31 and 0.29, 0.35; the readings that we chose meet them."""
-    known = expected_numbers()["table2"]
+    known = expected["table2"]
     printed = {"RAPPOR": (0.29, 0.31), "SHE": (0.29, 0.35)}
     text = {"RAPPOR": "RAPPOR, f 0.5, p 0.5, q 0.75", "SHE": "SHE, Bayes-optimal guess"}
     for name, values in printed.items():
@@ -189,7 +187,7 @@ def test_celeba_as_tuples_has_the_counts_of_its_pairs(data):
     assert data.celeba.pairs() == data.pairs("celeba")
 
 
-def test_stand_ins_are_never_compared_with_printed_numbers_of_dss():
-    for name, item in expected_numbers().items():
+def test_stand_ins_are_never_compared_with_printed_numbers_of_dss(expected):
+    for name, item in expected.items():
         assert not [what for what in item if what.startswith("DSS")], name
     assert set(STAND_INS) == {"diabetes130", "nist-acs"}

@@ -1,4 +1,4 @@
-"""Items are kept with a digest of their inputs, and a stopped run continues."""
+"""The files of a run, also of one that was stopped, and the folders that it writes to."""
 
 import csv
 import json
@@ -7,9 +7,9 @@ import pytest
 
 from seepage.charts.panels import bar_panels
 from seepage.errors import InputError
-from seepage.study.reproduction import runner as running_module
+from seepage.study import reproduction
+from seepage.study.reproduction import reproduce
 from seepage.study.reproduction.findings import Claim, PaperItem
-from seepage.study.reproduction.runner import Item, reproduce
 
 
 class Counting:
@@ -36,29 +36,26 @@ class Counting:
 @pytest.fixture
 def finds(monkeypatch):
     found = {"first": Counting(), "second": Counting()}
-    items = {
-        name: Item(
-            PaperItem(
-                f"Fig. {name}",
-                f"title of {name}",
-                "what the paper shows",
-                data=("celeba",),
-                notes=("a note of call {calls}",),
-            ),
-            find,
+    papers = {
+        name: PaperItem(
+            f"Fig. {name}",
+            f"title of {name}",
+            "what the paper shows",
+            data=("celeba",),
+            notes=("a note of call {calls}",),
         )
-        for name, find in found.items()
+        for name in found
     }
-    monkeypatch.setattr(running_module, "ITEMS", items)
+    monkeypatch.setattr(reproduction, "ITEMS", found)
+    monkeypatch.setattr(reproduction, "PAPER", papers)
     monkeypatch.delenv("SEEPAGE_DATA", raising=False)
-    monkeypatch.setattr(running_module, "expected_numbers", dict)
     return found
 
 
 @pytest.fixture
 def undrawn(monkeypatch):
     """Files of charts without their pictures, which take longest."""
-    monkeypatch.setattr(running_module, "save_chart", lambda chart, path: path.write_text("chart"))
+    monkeypatch.setattr(reproduction, "save_chart", lambda chart, path: path.write_text("chart"))
 
 
 def _calls(finds):
@@ -68,39 +65,24 @@ def _calls(finds):
 def test_files_of_a_run(finds, tmp_path):
     reproduce(folder=tmp_path / "new" / "folder")
     names = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
-    each = {f"{name}{end}" for name in finds for end in (".json", ".csv", "-a.svg", "-a.png")}
+    each = {f"{name}{end}" for name in finds for end in (".csv", "-a.svg", "-a.png")}
     assert names == each | {"index.html", "numbers.json"}
     with (tmp_path / "new" / "folder" / "first.csv").open(newline="") as file:
         assert list(csv.DictReader(file)) == [{"name": "a, b", "value": "0.5"}]
-    kept = json.loads((tmp_path / "new" / "folder" / "first.json").read_text())
-    assert (kept["shows"], kept["notes"]) == ("what the paper shows", ["a note of call 1"])
+    numbers = json.loads((tmp_path / "new" / "folder" / "numbers.json").read_text())
+    assert numbers == {name: {"number": 2.1, "calls": 1} for name in finds}
+    page = (tmp_path / "new" / "folder" / "index.html").read_text()
+    assert page.count("what the paper shows") == page.count("a note of call 1") == 2
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_finished_items_are_kept(finds, tmp_path):
+def test_a_run_into_the_folder_of_an_earlier_one_replaces_its_files(finds, tmp_path):
     reproduce(folder=tmp_path)
-    told = []
-    reproduce(folder=tmp_path, on_item=lambda kept, made: told.append((kept.item, made)))
-    assert _calls(finds) == [1, 1]
-    assert told == [("first", False), ("second", False)]
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_again_computes_finished_items(finds, tmp_path):
-    reproduce(folder=tmp_path)
-    reproduce(["second"], tmp_path, again=True)
+    reproduce(["second"], tmp_path)
     assert _calls(finds) == [1, 2]
     numbers = json.loads((tmp_path / "numbers.json").read_text())
-    assert numbers == {"first": {"number": 2.1, "calls": 1}, "second": {"number": 2.1, "calls": 2}}
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_files_of_earlier_runs_are_removed(finds, tmp_path):
-    reproduce(["second"], tmp_path)
-    assert (tmp_path / "second-a.svg").exists()
-    reproduce(["second"], tmp_path, again=True)
-    assert not (tmp_path / "second-a.svg").exists()
-    assert (tmp_path / "second-b.svg").exists()
+    assert numbers == {"second": {"number": 2.1, "calls": 2}}
+    assert (tmp_path / "first.csv").exists()
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -122,12 +104,12 @@ def test_a_run_stopped_in_its_first_item_continues(finds, tmp_path):
         reproduce(folder=tmp_path)
     finds["first"].failing = False
     (tmp_path / "first.md").write_text("a note of the reader")
-    reproduce(folder=tmp_path, again=True)
+    reproduce(folder=tmp_path)
     assert (tmp_path / "first.md").exists()
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_stopped_run_keeps_what_is_finished_and_continues(finds, tmp_path):
+def test_a_stopped_run_leaves_what_is_finished_and_can_be_run_again(finds, tmp_path):
     finds["second"].failing = True
     with pytest.raises(KeyboardInterrupt):
         reproduce(folder=tmp_path)
@@ -137,37 +119,8 @@ def test_a_stopped_run_keeps_what_is_finished_and_continues(finds, tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
     finds["second"].failing = False
     reproduce(folder=tmp_path)
-    assert _calls(finds) == [1, 2]
+    assert _calls(finds) == [2, 2]
     assert "not made yet" not in (tmp_path / "index.html").read_text()
-
-
-@pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("damage", ["broken", "truncated", "csv", "svg"])
-def test_a_damaged_item_is_computed_again(finds, tmp_path, damage):
-    reproduce(["first"], tmp_path)
-    record = tmp_path / "first.json"
-    if damage == "broken":
-        record.write_text('{"item": "first", "surprise": 1}')
-    elif damage == "truncated":
-        record.write_bytes(record.read_bytes()[:100])
-    else:
-        next(tmp_path.glob(f"first*.{damage}")).unlink()
-    reproduce(["first"], tmp_path)
-    assert finds["first"].calls == 2
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_an_item_is_computed_again_for_other_code_or_data(finds, tmp_path, monkeypatch):
-    reproduce(["first"], tmp_path)
-    monkeypatch.setattr(running_module, "_code_digest", lambda: "other code")
-    reproduce(["first"], tmp_path)
-    assert finds["first"].calls == 2
-    folder = tmp_path / "data" / "celeba"
-    folder.mkdir(parents=True)
-    (folder / "list_attr_celeba.txt").write_text("here")
-    monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path / "data"))
-    reproduce(["first"], tmp_path)
-    assert finds["first"].calls == 3
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -18,7 +18,7 @@ from seepage.designs.equal_budgets import equal_split
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import mechanism
 from seepage.study.mechanism_benchmark import benchmark_mechanisms
-from seepage.study.reproduction.findings import Finding, Row, not_compared
+from seepage.study.reproduction.findings import Finding, Row
 from seepage.study.reproduction.paper_data import (
     MECHANISMS,
     NEAR_ADULT,
@@ -47,7 +47,7 @@ def fig7(data: Data, found: Finding) -> None:
         found.rows += rows
     if NEAR_ADULT not in tables:
         reason = "the records of Adult are not at hand"
-        found.comparisons.append(not_compared(NEAR_ADULT, "0.6", reason, NEAR_ADULT))
+        found.not_compared(NEAR_ADULT, "0.6", reason, NEAR_ADULT)
     others = ("celeba", "cardio", *STAND_INS)
     for label, pairs in data.some(*others).items():
         rows = _score_rows(label, pairs)

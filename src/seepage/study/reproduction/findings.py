@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -68,45 +69,6 @@ class Comparison:
     verdict: Verdict
     group: str = ""
     reason: str = ""
-
-
-PICTURES = ("svg", "png")
-"""The formats of an item's charts."""
-
-
-class FinishedItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of a finished item's JSON file; its table and charts are separate files."""
-
-    item: str
-    digest: str
-    version: str
-    seconds: float
-    data: dict[str, str]
-    shows: str
-    comparisons: list[Comparison]
-    notes: list[str]
-    charts: list[str]
-    rows: int
-
-    @property
-    def files(self) -> list[str]:
-        """The file names of the item's charts and table."""
-        pictures = [f"{chart}.{kind}" for chart in self.charts for kind in PICTURES]
-        return [*pictures, *([f"{self.item}.csv"] if self.rows else [])]
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """Our numbers by name, with which later runs are compared."""
-        return {
-            comparison.what: comparison.ours
-            for comparison in self.comparisons
-            if comparison.ours is not None
-        }
-
-
-def not_compared(what: str, paper: str, reason: str, group: str = "") -> Comparison:
-    """Return the entry of a comparison for which the data are missing."""
-    return Comparison(what, paper, None, "", "", "not testable", group, reason)
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -250,8 +212,8 @@ class Finding:
 
     Parameters
     ----------
-    paper
-        What the paper shows.
+    item, paper
+        The name of the item, and what the paper shows.
 
     Attributes
     ----------
@@ -263,14 +225,37 @@ class Finding:
         The item's charts, Altair objects by panel letter; `""` for a single one.
     words
         Values of the placeholders in the item's notes, by name.
+    seconds
+        The time that the item took.
     """
 
-    def __init__(self, paper: PaperItem) -> None:
-        self.paper = paper
+    def __init__(self, item: str, paper: PaperItem) -> None:
+        self.item, self.paper = item, paper
         self.rows: list[Row] = []
         self.comparisons: list[Comparison] = []
         self.charts: dict[str, Any] = {}
         self.words: dict[str, Any] = {}
+        self.seconds = 0.0
+
+    @property
+    def verdicts(self) -> dict[Verdict, int]:
+        """The number of comparisons with each verdict, positive numbers only."""
+        return verdict_counts(self.comparisons)
+
+    @property
+    def notes(self) -> list[str]:
+        """The item's notes, their placeholders replaced."""
+        return [note.format(**self.words) for note in self.paper.notes] if self.rows else []
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Our numbers by name."""
+        return {one.what: one.ours for one in self.comparisons if one.ours is not None}
+
+    @property
+    def pictures(self) -> dict[str, Any]:
+        """The item's charts by the name of their files."""
+        return {f"{self.item}-{key}" if key else self.item: self.charts[key] for key in self.charts}
 
     def claim(
         self, name: str, ours: float, standing: Mapping[str, str] | None = None, **words: Any
@@ -279,10 +264,21 @@ class Finding:
         claim = msgspec.structs.replace(self.paper.claims[name], **(standing or {}))
         self.comparisons.append(claim.compare(ours, **words))
 
+    def not_compared(self, what: str, paper: str, reason: str, group: str = "") -> None:
+        """Add the entry of a comparison for which the data are missing."""
+        entry = Comparison(what, paper, None, "", "", "not testable", group, reason)
+        self.comparisons.append(entry)
+
     def not_compared_on(self, labels: Iterable[str]) -> None:
         """Add the entries of datasets that are missing."""
         missing = self.paper.missing
         assert missing is not None
         texts = (missing.what, missing.says, "the data are not at hand", missing.group)
         for label in labels:
-            self.comparisons.append(not_compared(*(text.format(label=label) for text in texts)))
+            self.not_compared(*(text.format(label=label) for text in texts))
+
+
+def verdict_counts(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
+    """Return the number of comparisons with each verdict, positive numbers only."""
+    counts = Counter(comparison.verdict for comparison in comparisons)
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
