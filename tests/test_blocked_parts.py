@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 BLOCKED = ("numba", "llvmlite", "flint", "vl_convert", "pooch")
 
 JOURNEY = """
@@ -49,14 +47,12 @@ def test_the_journey_needs_none_of_them(tmp_path):
 
 
 CHART = 'sp.save_chart(sp.leakage_matrix("adult", 1.0).chart(), "x.png")'
-COUNT = 'sp.count_pairs(sp.make_survey(100), engine="numba")'
 
 
-@pytest.mark.parametrize(("part", "code"), [("vl-convert", CHART), ("numba", COUNT)])
-def test_what_needs_one_says_so_in_one_line(part, code, tmp_path):
+def test_what_needs_one_says_so_in_one_line(tmp_path):
     start = "import sys\nsys.modules.update(dict.fromkeys({blocked!r}))\nimport seepage as sp\n"
-    done = _run(start + code, tmp_path)
+    done = _run(start + CHART, tmp_path)
     *_, last = done.stderr.splitlines()
     assert done.returncode == 1
     assert last.startswith("seepage.errors.")
-    assert part in last.lower()
+    assert "vl-convert" in last.lower()

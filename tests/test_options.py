@@ -78,7 +78,7 @@ def test_one_mapping_sets_all_attributes():
 
 def test_only_what_differs_from_its_default_counts_as_given():
     assert changed(DataOptions(), DataOptions) == {}
-    assert changed(DataOptions(missing="category", drop=[], rename={}), DataOptions) == {}
+    assert changed(DataOptions(missing="category", drop=[]), DataOptions) == {}
     assert changed(DataOptions(bins=[0, 1], drop=["a"]), DataOptions) == {
         "bins": [0, 1],
         "drop": ("a",),

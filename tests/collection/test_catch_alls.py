@@ -139,8 +139,6 @@ def test_catch_alls_must_be_in_the_domain(other, message):
 
 
 def test_only_options_of_reading_are_taken():
-    renamed = people(20).rename_columns(["gender", "job", "age", "ill"])
-    assert codes_of(renamed, rename={"gender": "sex"}) == codes_of(people(20))
     for name, message in (
         ("bins", "^bins has no effect: the plan fixes it$"),
         ("colums", "^there is no option 'colums'; did you mean 'columns'[?]$"),

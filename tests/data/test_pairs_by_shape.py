@@ -8,6 +8,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from kernels import counted_by
 
 import seepage as sp
 from seepage.data import pairs as module
@@ -57,7 +58,8 @@ def table_of(codes, sizes, a, b):
 def pairs(request, monkeypatch):
     """A table of mixed shapes, in stacks of many pairs, of some, and of one."""
     monkeypatch.setattr(module, "CELLS_AT_ONCE", request.param)
-    return count_codes(codes_of(SIZES), domain_of(SIZES), "numpy")
+    with counted_by("numpy"):
+        return count_codes(codes_of(SIZES), domain_of(SIZES))
 
 
 def test_every_pair_comes_once_with_its_shape(monkeypatch):
@@ -192,7 +194,8 @@ def _calls(attributes, folder):
         kept[name] = profile.runcall(step)
         calls[name] = pstats.Stats(profile).total_calls
 
-    measured("count", lambda: count_codes(codes, domain, "numpy"))
+    with counted_by("numpy"):
+        measured("count", lambda: count_codes(codes, domain))
     pairs = kept["count"]
     measured("merge", lambda: pairs + pairs)
     measured("select", lambda: pairs.select(domain.names[::-1]))

@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernels import KERNELS, counted_by
 
 import seepage as sp
 from seepage.data.domain import MISSING, OTHER
@@ -47,8 +48,9 @@ def test_every_way_to_count_gives_the_same(tmp_path, pool):
     assert expected.domain["job"].values[-1] == OTHER  # "(missing)" was rare too
     for data in (table.to_pandas(), pl.from_arrow(table), tmp_path / "parts", tmp_path / "t.csv"):
         assert sp.count_pairs(data, pool=pool) == expected
-    for engine in ("numpy", "numba"):
-        assert sp.count_pairs(table, pool=pool, engine=engine) == expected
+    for kernel in KERNELS:
+        with counted_by(kernel):
+            assert sp.count_pairs(table, pool=pool) == expected
     records = sp.Records.from_data(table, pool=pool)
     assert records.pairs() == expected
     for counted in (whole, sp.Records.from_data(table), tmp_path / "t.pairs"):

@@ -218,7 +218,7 @@ def test_other_errors():
         Records.from_data(FRAME, bin=3)
     with pytest.raises(InputError, match="sample must be an integer of at least 1"):
         Records.from_data(FRAME, sample=0)
-    with pytest.raises(InputError, match="engine must be one of auto, numpy, numba, spark"):
+    with pytest.raises(InputError, match="engine must be one of auto, spark"):
         Records.from_data(FRAME, engine="polars")
     with pytest.raises(InputError, match="population must be an integer of at least 2"):
         Records(domain_of(2), [[0], [1]], population=1)
@@ -231,11 +231,6 @@ def test_distinct_records_of_a_wide_table_are_quick():
     tuples = Records(domain_of(*[30] * 40), codes)
     assert len(tuples) == 100_000
     assert (tuples.weights == 2).all()
-
-
-def test_the_engines_of_count_pairs_are_taken():
-    for engine in ("numpy", "numba"):
-        assert Records.from_data(FRAME, engine=engine) == Records.from_data(FRAME)
 
 
 def test_pairs_of_a_sample_say_so():

@@ -185,7 +185,7 @@ PLAN = click.option(
     type=click.Path(dir_okay=False),
     help="File of the secret key that derives reports from --identifier; written if missing.",
 )
-@click_options(TableOptions, "rename", "missing_markers", "delimiter", "encoding")
+@click_options(TableOptions, "missing_markers", "delimiter", "encoding")
 def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 

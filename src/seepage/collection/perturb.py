@@ -240,19 +240,18 @@ def open_records(
     others = catch_alls(domain, other)
     options = TableOptions.from_keywords(domain=domain, **table)
     source = open_source(data, options, on_demand=True)
-    read = {options.rename.get(name, name): name for name in source.names}
     needed = dict.fromkeys(domain.names, "the plan asks for")
     if assigned is not None:
         needed[assigned.name] = "forms are assigned by"
     for name, needs in needed.items():
-        if name not in read:
-            hint = _checks.near_miss(name, read)
+        if name not in source.names:
+            hint = _checks.near_miss(name, source.names)
             raise TableError(f"{needs} {name!r}, and the table has no such column{hint}")
     columns = [
-        Column(choice, options, fields=source.fields, other=others.get(choice.name))
-        for choice in options.choose(source.names)
+        Column(name, options, fields=source.fields, other=others.get(name))
+        for name in options.choose(source.names)
     ]
-    beside = None if assigned is None else read[assigned.name]
+    beside = None if assigned is None else assigned.name
     return TableScan(source, columns, options, beside=beside)
 
 

@@ -120,7 +120,7 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> FixedDomain:
         The seed of the part.
     """
     source = open_source(data, options)
-    names = [choice.source for choice in options.choose(source.names)]
+    names = options.choose(source.names)
     # another stream than NumPy's of the same seed, which may have made the table
     own = int.from_bytes(hashlib.blake2b(f"part {rng}".encode(), digest_size=8).digest())
     part = RandomPart(own, 2**64, options.person, source.fields)
@@ -230,7 +230,7 @@ def _numbers(held: _Held, options: TableOptions) -> dict[str, NumberSummary]:
         for column in columns_of(held.names, options, fields=held.fields)
         if _is_open(column, options)
     ]
-    types = next(held.batches([column.source for column in columns])).schema.types
+    types = next(held.batches([column.name for column in columns])).schema.types
     chosen = [
         column
         for column, kind in zip(columns, types, strict=True)

@@ -139,15 +139,13 @@ def _opened(data: Any, options: TableOptions) -> Source:
 
 def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataCheck:
     """Return the check of a table, read by its source."""
-    choices = options.choose(source.names)
-    table, whole = _first_records(source, [choice.source for choice in choices])
+    table, whole = _first_records(source, options.choose(source.names))
     profiles = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         markers = marker_labels(options.markers_of(name))
         with readable(name, column.type):
             profiles.append(profile_of(name, column.combine_chunks(), source.fields, markers))
-    mentioned = _mentioned(options)
-    named = {choice.source for choice in choices if mentioned & set(choice)}
+    named = _mentioned(options)
     found = []
     for column in _described(profiles):
         if column.kind == "constant" and not whole:  # later records may differ

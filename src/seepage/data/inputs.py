@@ -13,15 +13,15 @@ from typing import Any
 from seepage import _checks
 from seepage._options import takes
 from seepage._results import Progress
-from seepage.data.counting.count import ENGINES, SPARK, count_scan, is_spark_frame
+from seepage.data.counting.count import SPARK, count_scan, is_spark_frame
 from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import RecordOptions, Records
-from seepage.data.table.options import DataOptions, TableOptions
+from seepage.data.table.options import ENGINES, DataOptions, TableOptions
 from seepage.errors import DomainError, InputError
 
-RECODING_OPTIONS = ("columns", "drop", "rename", "pool")
+RECODING_OPTIONS = ("columns", "drop", "pool")
 """Table options that also apply to existing pair counts and records."""
 
 ENGINE_OPTIONS = ("engine", "progress")
@@ -38,7 +38,7 @@ def count_pairs(data: Any, options: DataOptions) -> PairCounts:
         A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file, of
         a folder of such files, a glob, or a list of paths; or a Spark DataFrame; or the name of a
         dataset, a file of pair counts, `PairCounts` or `Records`, for which only the options
-        `columns`, `drop`, `rename` and `pool` are allowed.
+        `columns`, `drop` and `pool` are allowed.
 
     Notes
     -----
@@ -64,8 +64,8 @@ def as_pairs(data: Any, **options: Any) -> PairCounts:
     data
         See the module.
     options
-        The table options of `count_pairs`.  For pair counts and records only `columns`, `drop`,
-        `rename` and `pool`; any other option would have no effect and raises an InputError.
+        The table options of `count_pairs`.  For pair counts and records only `columns`, `drop`
+        and `pool`; any other option would have no effect and raises an InputError.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def _read(
     else:
         from seepage.data.table.scan import open_scan
 
-        counted = count_scan(open_scan(data, table), engine, progress)
+        counted = count_scan(open_scan(data, table), progress)
     return counted if table.pool is None else pool_rare(counted, table.pool)
 
 
@@ -209,8 +209,7 @@ def _needs_file(name: str, records: bool, options: dict[str, Any]) -> bool:
 def _dataset_options(defaults: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """Return the table options of a dataset, its defaults overridden by the options given.
 
-    Default bins are by original column name: those of unused columns are left out, and those of
-    renamed columns follow the new name.  A given domain replaces default columns and bins.
+    Default bins of unused columns are left out.  A given domain replaces default columns and bins.
     """
     if options.get("domain") is not None:
         defaults = {key: value for key, value in defaults.items() if key not in ("bins", "columns")}
@@ -218,20 +217,17 @@ def _dataset_options(defaults: Mapping[str, Any], options: dict[str, Any]) -> di
     bins, given = defaults.get("bins"), options.get("bins")
     if isinstance(bins, Mapping) and (given is None or isinstance(given, Mapping)):
         used = set(options.get("columns") or bins) - set(options.get("drop") or ())
-        new = options.get("rename") or {}
-        kept = {new.get(name, name): rule for name, rule in bins.items() if name in used}
+        kept = {name: rule for name, rule in bins.items() if name in used}
         merged["bins"] = {**kept, **(given or {})}
     return merged
 
 
 def _recoded(counted: PairCounts | Records, options: Mapping[str, Any]) -> PairCounts | Records:
-    """Return counts or records with columns selected and renamed, and rare values pooled."""
+    """Return counts or records with columns selected, and rare values pooled."""
     table = TableOptions.from_keywords(**{name: options.get(name) for name in RECODING_OPTIONS})
-    names = {choice.source: choice.name for choice in table.choose(counted.domain.names)}
+    names = table.choose(counted.domain.names)
     if tuple(names) != counted.domain.names:
         counted = counted.select(names)
-    if table.rename:
-        counted = counted.rename(names)
     return counted if table.pool is None else pool_rare(counted, table.pool)
 
 

@@ -265,10 +265,6 @@ class Records(Result):
         chosen = self._indices(names)
         return self.like(self.domain.select(chosen), self.codes[:, chosen])
 
-    def rename(self, names: dict[str, str]) -> "Records":
-        """Return the records with attributes renamed, old name to new."""
-        return self.like(self.domain.rename(names), self.codes)
-
     def like(self, domain: Domain, codes: ArrayLike) -> "Records":
         """Return these records with other codes, one row for each."""
         records = Records(domain, codes, self.weights, population=self.population)

@@ -7,6 +7,7 @@ import pytest
 from bincount_oracle import by_bincount, domain_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernels import KERNELS, counted_by
 
 from seepage.data.counting import PairAccumulator
 from seepage.data.counting.kernel import PairCells
@@ -42,7 +43,8 @@ def joined(batches):
 def test_growing_batches_equal_bincount(batches, data):
     accumulator = PairAccumulator(len(batches[0][1]))
     for codes, sizes in batches:
-        accumulator.add(codes, sizes, compiled=data.draw(st.booleans()))
+        with counted_by(data.draw(st.sampled_from(KERNELS))):
+            accumulator.add(codes, sizes)
     domain = domain_of(batches[-1][1])
     assert accumulator.rows == sum(len(codes[0]) for codes, _ in batches)
     assert accumulator.counts(domain) == by_bincount(joined(batches), domain)
@@ -63,7 +65,8 @@ def test_merging_equals_counting_at_once(batches, cut, forth):
 def test_only_the_counts_are_pickled():
     columns = 300
     accumulator = PairAccumulator(columns)
-    accumulator.add([np.arange(5) % 2] * columns, [2] * columns, compiled=True)
+    with counted_by("numba"):
+        accumulator.add([np.arange(5) % 2] * columns, [2] * columns)
     cells = 4 * columns * (columns - 1) // 2
     assert 8 * cells < len(pickle.dumps(accumulator)) < 8.1 * cells
 
@@ -123,9 +126,10 @@ def test_any_type_of_integers(dtype):
 
 def test_columns_need_not_be_contiguous():
     matrix = np.random.default_rng(3).integers(0, 3, (500, 4), dtype=np.uint8)
-    for compiled in (False, True):
+    for kernel in ("numpy", "numba"):
         accumulator = PairAccumulator(4)
-        accumulator.add(list(matrix.T), (3,) * 4, compiled=compiled)
+        with counted_by(kernel):
+            accumulator.add(list(matrix.T), (3,) * 4)
         domain = domain_of((3,) * 4)
         assert accumulator.counts(domain) == by_bincount(list(matrix.T), domain)
 
@@ -136,11 +140,12 @@ def test_columns_need_not_be_aligned():
     assert not odd.flags.aligned
     domain = domain_of((300, 300))
     accumulator = PairAccumulator(2)
-    accumulator.add([odd, codes], domain.sizes, compiled=True)
+    with counted_by("numba"):
+        accumulator.add([odd, codes], domain.sizes)
     assert accumulator.counts(domain) == by_bincount([codes, codes], domain)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("kernel", ["numpy", "numba"])
 @pytest.mark.parametrize(
     ("codes", "message"),
     [
@@ -156,9 +161,9 @@ def test_columns_need_not_be_aligned():
         ([[[0]], [0]], r"one-dimensional"),
     ],
 )
-def test_invalid_codes_raise(codes, message, compiled):
-    with pytest.raises(DomainError, match=message):
-        PairAccumulator(2).add([np.array(column) for column in codes], (2, 2), compiled=compiled)
+def test_invalid_codes_raise(codes, message, kernel):
+    with counted_by(kernel), pytest.raises(DomainError, match=message):
+        PairAccumulator(2).add([np.array(column) for column in codes], (2, 2))
 
 
 def test_sizes_of_other_columns_raise():

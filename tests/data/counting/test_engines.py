@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from kernels import counted_by
 
 import seepage as sp
 from seepage.data.datasets import dataset
@@ -92,8 +93,7 @@ def counted(spark, table, folder, **options):
     pyarrow.csv.write_csv(table, folder / "one.csv")
     frame = spark.read.parquet(str(folder / "one.parquet")).repartition(5)
     sources = {
-        "pyarrow, numpy": (table, "numpy"),
-        "pyarrow, numba": (table, "numba"),
+        "pyarrow": (table, "auto"),
         "pandas": (table.to_pandas(types_mapper=pd.ArrowDtype), "auto"),
         "polars": (pl.from_arrow(table), "auto"),
         "csv": (folder / "one.csv", "auto"),
@@ -103,10 +103,14 @@ def counted(spark, table, folder, **options):
         "spark files": (folder / "parts", "spark"),
         "spark frame": (frame, "auto"),
     }
-    return {
+    counted = {
         name: sp.count_pairs(data, engine=engine, **options)
         for name, (data, engine) in sources.items()
     }
+    for kernel in ("numpy", "numba"):
+        with counted_by(kernel):
+            counted[f"pyarrow, {kernel}"] = sp.count_pairs(table, **options)
+    return counted
 
 
 GRID = [

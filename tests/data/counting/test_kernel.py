@@ -1,6 +1,5 @@
 """Both kernels count exactly what numpy.bincount counts, whatever the plan."""
 
-import time
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from seepage.data.counting.kernel import (
     PairCells,
-    bitmap_limit,
     compiled_pays,
     count_batch,
     count_with_numba,
@@ -148,12 +146,6 @@ def test_counts_are_added_to_what_is_there():
     for compiled in (False, True, True):
         assert count_batch(codes, sizes, cells, compiled=compiled) == -1
     assert_counts([np.tile(column, 3) for column in codes], sizes, cells)
-
-
-def test_measured_limit_is_plausible(monkeypatch):
-    assert 20 <= bitmap_limit() <= 400
-    monkeypatch.setattr(time, "thread_time", lambda: 7.0)
-    assert bitmap_limit.__wrapped__() == 20, "the clock stands still"
 
 
 def test_compiled_pays_for_large_work_only(monkeypatch):

@@ -84,7 +84,7 @@ def test_values_that_only_dropped_records_have(spark, tmp_path):
     assert expected.domain["w"].values == ("x", "y")
     assert expected.domain["n"].edges
     assert in_both(spark, tmp_path, table, missing="drop") == [expected] * 2
-    few = {"missing": "drop", "bins": 3, "few": 2, "max_values": 5}
+    few = {"missing": "drop", "bins": 3, "max_values": 5}
     assert in_both(spark, tmp_path, table, **few) == [sp.count_pairs(table, **few)] * 2
     inside = {"missing": "drop", "domain": expected.domain}
     assert in_both(spark, tmp_path, table, **inside) == [expected] * 2
@@ -214,10 +214,10 @@ def in_groups(spark, monkeypatch):
 @pytest.mark.usefixtures("in_groups")
 @pytest.mark.parametrize("missing", ["category", pytest.param("drop", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "few",
-    [pytest.param(5, id="bins", marks=pytest.mark.slow), pytest.param(50, id="categories")],
+    "numbers",
+    [pytest.param(400, id="bins", marks=pytest.mark.slow), pytest.param(40, id="categories")],
 )
-def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, missing):
+def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, numbers, missing):
     counted, groups = Input.groups.fget, []
     noted = property(lambda table: groups.append(counted(table)) or groups[-1])
     monkeypatch.setattr(Input, "groups", noted)
@@ -226,14 +226,14 @@ def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, 
     table = pa.table(
         {
             "late": np.arange(4000) // 500,
-            "n": pa.array(draw.integers(0, 40, 4000), mask=draw.random(4000) < 0.1),
+            "n": pa.array(draw.integers(0, numbers, 4000), mask=draw.random(4000) < 0.1),
             "word": [f"word {number}" for number in np.arange(4000) // 300],
             "truth": draw.random(4000) < 0.3,
         }
     )
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=600)
     frame = spark.read.parquet(str(tmp_path / "t.parquet")).repartition(5)
-    options = {"few": few, "missing": missing}
+    options = {"missing": missing}
     assert sp.count_pairs(frame, **options) == sp.count_pairs(table, **options)
     assert set(groups) == {2}, "as many as a shuffle's"
     groups.clear()

@@ -84,21 +84,21 @@ def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, miss
     missing=st.sampled_from(["category", "drop"]),
 )
 def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing):
-    whole, options = table(1, numbers=90), TableOptions(missing=missing, few=20)
+    whole, options = table(1, numbers=90), TableOptions(missing=missing)
     found = joined(shards(whole, cuts, options), order)
     assert [part.needs_edges for part in found.columns] == [False, False, True, False]
     domain, counts = found.in_domain(edges(whole, cuts, options, found, order))
     assert counts is None
-    assert domain == sp.count_pairs(whole, missing=missing, few=20).domain
+    assert domain == sp.count_pairs(whole, missing=missing).domain
 
 
 def test_numbers_of_all_shards_together_need_bins():
-    whole, options = pa.table({"n": np.arange(60)}), TableOptions(few=50)
+    whole, options = pa.table({"n": np.arange(60)}), TableOptions()
     found = joined(shards(whole, [30], options), 0)
     assert found.columns[0].needs_edges
     domain, counts = found.in_domain(edges(whole, [30], options, found))
-    assert (domain, counts) == (sp.count_pairs(whole, few=50).domain, None)
-    given = TableOptions(few=50, bins=[0, 30, 60])
+    assert (domain, counts) == (sp.count_pairs(whole).domain, None)
+    given = TableOptions(bins=[0, 30, 60])
     domain, counts = joined(shards(whole, [30], given), 0).in_domain({"n": (0.0, 30.0, 60.0)})
     assert (domain["n"].edges, counts) == ((0, 30, 60), None)
 

@@ -113,7 +113,7 @@ def engines(numbers, folder):
 def test_unsigned_integers_are_the_same_from_every_engine(tmp_path):
     numbers = [2**64 - 1 - step for step in range(500)]
     for table in engines(numbers, tmp_path):
-        assert labels(table, few=500)["x"] == [str(number) for number in numbers]
+        assert labels(table)["x"] == [str(number) for number in numbers]
 
 
 @given(
@@ -122,7 +122,7 @@ def test_unsigned_integers_are_the_same_from_every_engine(tmp_path):
 )
 def test_found_edges_hold_all_single_floats(numbers, rule):
     table = pa.table({"x": pa.array(numbers, pa.float32())})
-    domain, (codes,) = final_codes(table, bins=rule, few=1)
+    domain, (codes,) = final_codes(table, bins={"x": rule})
     if domain["x"].edges:
         edges = np.array(domain["x"].edges)
         truth = (np.array(numbers, np.float32)[:, None] >= edges[1:-1].astype(np.float32)).sum(1)
@@ -135,7 +135,7 @@ def test_found_edges_hold_all_single_floats(numbers, rule):
 )
 def test_found_edges_hold_all_decimals(numbers, rule):
     table = pa.table({"x": pa.array(numbers, pa.decimal128(38, 3))})
-    domain, (codes,) = final_codes(table, bins=rule, few=1)
+    domain, (codes,) = final_codes(table, bins={"x": rule})
     if domain["x"].edges:
         inner = domain["x"].edges[1:-1]
         assert codes.tolist() == [sum(float(n) >= edge for edge in inner) for n in numbers]

@@ -22,14 +22,11 @@ def names(**options):
     return open_scan(TABLE, TableOptions(**options)).names
 
 
-def test_choose_drop_rename():
+def test_choose_and_drop():
     assert names() == ("age", "sex", "smoker")
     assert names(columns=["smoker", "age"]) == ("smoker", "age")
     assert names(drop=["sex"]) == ("age", "smoker")
     assert names(columns=["sex", "age"], drop=["age"]) == ("sex",)
-    assert names(rename={"sex": "gender"}, columns=["sex", "age"]) == ("gender", "age")
-    assert names(rename={"sex": "age", "age": "sex"}) == ("sex", "age", "smoker")
-    assert values(TABLE, rename={"sex": "gender"})["gender"] == ("f", "m")
 
 
 def test_a_domain_has_its_own_bins_whatever_max_values():
@@ -38,25 +35,16 @@ def test_a_domain_has_its_own_bins_whatever_max_values():
     assert read(TABLE, domain=domain, max_values=2)[0].finish()[0] == domain
 
 
-def test_bins_name_columns_as_they_are_called_in_the_end():
-    assert values(TABLE, rename={"age": "years"}, bins={"years": [0, 2, 9]})["years"] == (
-        "[0, 2)",
-        "[2, 9]",
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"columns": ["Age"]}, "there is no column 'Age'; did you mean 'age'?"),
         ({"columns": ["height"]}, "there is no column 'height'"),
         ({"drop": ["smokers"]}, "there is no column 'smokers'; did you mean 'smoker'?"),
-        ({"rename": {"ages": "x"}}, "there is no column 'ages'; did you mean 'age'?"),
         ({"bins": {"agee": 4}}, "bins: there is no column 'agee'; did you mean 'age'?"),
         ({"columns": []}, "there is no column left"),
         ({"drop": ["age", "sex", "smoker"]}, "there is no column left"),
         ({"columns": ["age", "age"]}, "the list of columns has the column 'age' twice"),
-        ({"rename": {"sex": "age"}}, "the renamed table has the column 'age' twice"),
     ],
 )
 def test_columns_that_do_not_fit(options, message):
@@ -72,16 +60,11 @@ def test_columns_that_do_not_fit(options, message):
         ({"columns": "age"}, "columns must be a sequence of strings, got 'age'"),
         ({"columns": [1]}, "each of columns must be a string, got 1"),
         ({"drop": 3}, "drop must be a sequence of strings, got 3"),
-        ({"rename": ["a"]}, "rename must be a mapping"),
-        ({"rename": {"age": 3}}, "each of rename must be a string, got 3"),
         ({"missing": "drpo"}, "missing must be one of category, drop.*did you mean 'drop'"),
         ({"max_values": 0}, "max_values must be an integer from 1 to 65534"),
         ({"max_values": 70_000}, "max_values must be an integer"),
-        ({"few": -1}, "few must be"),
-        ({"few": 2.5}, "few must be"),
         ({"delimiter": "ab"}, "delimiter must be one ASCII character"),
         ({"delimiter": ""}, "delimiter must be one ASCII character"),
-        ({"skip_lines": -1}, "skip_lines must be"),
         ({"encoding": "klingon"}, "encoding must be a text encoding that Python knows, got 'kl"),
         ({"encoding": "hex"}, "encoding must be a text encoding that Python knows, got 'hex'"),
         ({"encoding": "a\0b"}, "encoding must be a text encoding that Python knows"),
@@ -136,9 +119,8 @@ def test_columns_of_nested_types_raise(odd):
 
 def test_a_column_without_a_name():
     table = pa.table({"": [1, 2], "n": [3, 4]})
-    with pytest.raises(TableError, match="a column has no name; give it one"):
+    with pytest.raises(TableError, match="a column has no name; name it or drop it"):
         open_scan(table)
-    assert open_scan(table, TableOptions(rename={"": "id"})).names == ("id", "n")
     assert open_scan(table, TableOptions(drop=[""])).names == ("n",)
 
 

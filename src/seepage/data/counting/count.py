@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage import _checks
 from seepage._numerics import Codes, Integers
 from seepage._results import Progress
 from seepage.data.counting.kernel import PairCells, compiled_pays, count_batch
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from seepage.data.table.scan import CodedBatch, TableScan
 
 SPARK = "spark"
-LOCAL_ENGINES = ("auto", "numpy", "numba")
-ENGINES = (*LOCAL_ENGINES, SPARK)
 
 DECODED_AHEAD = 2
 """Batches decoded ahead of those that are being counted."""
@@ -105,9 +102,7 @@ class PairAccumulator:
         self._expected = expected
         self._cells = PairCells((1,) * columns)
 
-    def add(
-        self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], *, compiled: bool | None = None
-    ) -> None:
+    def add(self, codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> None:
         """Add a batch of rows.
 
         Parameters
@@ -116,9 +111,6 @@ class PairAccumulator:
             One array of integers per column, all of the same length.
         sizes
             Alphabet size of each column; codes must be below it.
-        compiled
-            Whether to count with Numba, which takes about a second to load, or with NumPy; by
-            default Numba if the rows are many.
         """
         columns = len(self._cells.capacities)
         if len(sizes) != columns:
@@ -129,8 +121,7 @@ class PairAccumulator:
         rows = _row_count(codes, columns)
         narrow = [_as_codes(column, index) for index, column in enumerate(codes)]
         self._cells = self._cells.with_room(sizes)
-        if compiled is None:
-            compiled = compiled_pays(max(self.rows + rows, self._expected), sizes)
+        compiled = compiled_pays(max(self.rows + rows, self._expected), sizes)
         wrong = count_batch(narrow, sizes, self._cells, compiled=compiled)
         if wrong >= 0:
             raise _too_large(wrong, int(narrow[wrong].max()), sizes[wrong])
@@ -223,16 +214,13 @@ def _too_large(index: int, code: int, size: int) -> DomainError:
     return DomainError(f"the codes of column {index} must be below {size}, got {code}")
 
 
-def count_scan(
-    scan: "TableScan", engine: str = "auto", progress: Progress | None = None
-) -> PairCounts:
+def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCounts:
     """Return the pair counts of a table scan, in its final domain."""
 
     def count(batches: "Iterator[CodedBatch]") -> PairAccumulator:
         return count_batches(
             ((batch.codes, batch.sizes) for batch in batches),
             len(scan.names),
-            engine=engine,
             rows_total=scan.rows_total,
         )
 
@@ -240,7 +228,7 @@ def count_scan(
     return counted.counts(*scan.finish())
 
 
-def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "auto") -> PairCounts:
+def count_codes(codes: Sequence[NDArray[Any]], domain: Domain) -> PairCounts:
     """Return the pair counts of coded columns in memory.
 
     Parameters
@@ -250,8 +238,6 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
         counted in place, other types are converted batch by batch.
     domain
         The attributes.
-    engine
-        `"numpy"`, `"numba"`, or `"auto"`: Numba if the work exceeds the time to load it.
 
     Examples
     --------
@@ -268,12 +254,12 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
         ([column[start : start + step] for column in arrays], domain.sizes)
         for start in range(0, rows, step)
     )
-    counted = count_batches(batches, len(domain), engine=engine, rows_total=rows)
+    counted = count_batches(batches, len(domain), rows_total=rows)
     return counted.counts(domain)
 
 
 def count_batches(
-    batches: Iterable[Batch], columns: int, *, engine: str = "auto", rows_total: int | None = None
+    batches: Iterable[Batch], columns: int, *, rows_total: int | None = None
 ) -> PairAccumulator:
     """Return the accumulated counts of all batches, using every core.
 
@@ -284,19 +270,13 @@ def count_batches(
         count and is raised unchanged.
     columns
         The number of columns.
-    engine
-        See `count_codes`.  If the number of rows is unknown, `"auto"` starts with NumPy and
-        switches to Numba once the rows counted would have justified it.
     rows_total
-        The number of rows, None if unknown.
+        The number of rows; None if unknown: then NumPy counts until the rows counted would have
+        justified Numba.
     """
-    _checks.choice(engine, "engine", LOCAL_ENGINES)
     workers = usable_cores()
     expected = (rows_total or 0) // workers
     accumulators = [PairAccumulator(columns, expected) for _ in range(workers)]
-    compiled = None if engine == "auto" else engine == "numba"
-    if compiled:
-        _checks.need("numba", "numba", "the engine 'numba'")
     idle: LifoQueue[PairAccumulator] = LifoQueue()
     for accumulator in accumulators:
         idle.put(accumulator)
@@ -304,7 +284,7 @@ def count_batches(
     def count(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> None:
         accumulator = idle.get()
         try:
-            accumulator.add(codes, sizes, compiled=compiled)
+            accumulator.add(codes, sizes)
         finally:
             idle.put(accumulator)
 

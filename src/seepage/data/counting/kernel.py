@@ -11,10 +11,9 @@ it fits in the cache, so pairs are grouped into triples.
 """
 
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +47,11 @@ LOADING_SECONDS = 0.4
 Loading takes 0.4 to 1 s; compiling, once per installation, 5 to 8 s.
 """
 
-PLAUSIBLE_LIMITS = 20.0, 400.0
-"""Range to which the measurement of `bitmap_limit` is clipped."""
+NUMBA_LIMIT = 64.0
+"""Cost of a histogram of two columns by Numba (measured: 100 with AVX-512 VPOPCNTDQ, 45 with AVX2).
+
+Only the speed depends on it.
+"""
 
 BLOCK_ROWS = 1 << 16
 """Rows that NumPy processes at once, so that they stay in the cache."""
@@ -293,7 +295,7 @@ def count_batch(
     if not len(codes[0]):
         return -1
     if compiled:
-        return count_with_numba(codes, sizes, schedule_pairs(tuple(sizes), bitmap_limit()), cells)
+        return count_with_numba(codes, sizes, schedule_pairs(tuple(sizes), NUMBA_LIMIT), cells)
     return count_with_numpy(codes, sizes, schedule_pairs(tuple(sizes), NUMPY_LIMIT), cells)
 
 
@@ -358,26 +360,3 @@ def count_with_numba(
     capacities = np.array(cells.capacities, dtype=np.int64)
     totals = Totals(capacities, cells.marginals, cells.tables, cells.offset_matrix)
     return int(count_rows(columns, len(codes[0]), groups, totals))
-
-
-@cache
-def bitmap_limit() -> float:
-    """Return the cost of a histogram of two columns by Numba on this machine, in comparisons.
-
-    About 100 with AVX-512 VPOPCNTDQ, 45 with AVX2.  Measured in about 30 ms of this thread's CPU
-    time, if the clock is fine enough; only speed depends on it.
-    """
-    sizes = (11,) * 21
-    generator = np.random.default_rng(1)
-    codes = [generator.integers(0, size, BLOCK_ROWS, dtype=np.uint8) for size in sizes]
-    schedules = schedule_pairs(sizes, np.inf), schedule_pairs(sizes, 0.0)
-    times: list[list[float]] = [[], []]
-    for _ in range(6):
-        for schedule, seconds in zip(schedules, times, strict=True):
-            start = time.thread_time()
-            count_with_numba(codes, sizes, schedule, PairCells(sizes))
-            seconds.append(time.thread_time() - start)
-    by_bitmaps, by_histogram = map(min, times)
-    low, high = PLAUSIBLE_LIMITS
-    measured = by_histogram / by_bitmaps * (sizes[0] - 1) ** 2 if by_bitmaps else low
-    return min(max(measured, low), high)

@@ -174,7 +174,7 @@ class Input:
         if self.frame is None:
             count = len(self.shards)
             return _mapped(self.session.range(0, count, 1, count), _shard_task(work, self.shards))
-        ids = [column_id(self.names.index(column.source)) for column in columns]
+        ids = [column_id(self.names.index(column.name)) for column in columns]
         return _mapped(self.frame.select(*ids), _partition_task(work, self.names))
 
     @property

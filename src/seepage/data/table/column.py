@@ -31,7 +31,7 @@ from seepage.data.table.labels import (
     number_label,
     single_number,
 )
-from seepage.data.table.options import Choice, TableOptions
+from seepage.data.table.options import FEW_NUMBERS, TableOptions
 from seepage.errors import DomainError, Setting, TableError, Text
 
 UNSEEN = 2**32 - 1
@@ -53,8 +53,8 @@ class Column:
 
     Parameters
     ----------
-    choice
-        Its name in the data and in the domain.
+    name
+        Its name.
     options
         The table options.
     fields
@@ -78,17 +78,17 @@ class Column:
     """
 
     def __init__(
-        self, choice: Choice, options: TableOptions, *, fields: bool, other: str | None = None
+        self, name: str, options: TableOptions, *, fields: bool, other: str | None = None
     ) -> None:
-        self.source, self.name = choice
+        self.name = name
         self._options = options
         self.fields = fields
-        self.markers = marker_labels(options.markers_of(self.source))
-        self.given = None if options.domain is None else options.domain[self.name]
+        self.markers = marker_labels(options.markers_of(name))
+        self.given = None if options.domain is None else options.domain[name]
         own = None if self.given is None else self.given.catch_all
         self._other = other or own or OTHER
-        self.rule = options.bins_of(self.name)
-        named = isinstance(options.bins, Mapping) and self.name in options.bins
+        self.rule = options.bins_of(name)
+        named = isinstance(options.bins, Mapping) and name in options.bins
         self.binned_by_name = named and not isinstance(self.rule, NoBins)
         self.edges = self.given.edges if self.given is not None else ()
         self.given_edges = self.rule.given if isinstance(self.rule, Edges) else ()
@@ -133,7 +133,7 @@ class Column:
             given=given,
             dropping=self._options.dropping,
             other=self._other,
-            few=None if isinstance(self.rule, NoBins) else self._options.few,
+            few=None if isinstance(self.rule, NoBins) else FEW_NUMBERS,
             max_values=self._options.max_values,
             unbinned=self._unbinned,
         )
@@ -326,7 +326,7 @@ def columns_of(
     names: Sequence[str], options: TableOptions, *, fields: bool = False
 ) -> list[Column]:
     """Return the columns that the options choose of a table with these column names."""
-    return [Column(choice, options, fields=fields) for choice in options.choose(names)]
+    return [Column(name, options, fields=fields) for name in options.choose(names)]
 
 
 def is_number_type(kind: pa.DataType) -> bool:

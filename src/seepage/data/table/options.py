@@ -3,7 +3,7 @@
 import codecs
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from seepage import _checks
 from seepage._options import changed, option
@@ -20,21 +20,17 @@ MAX_ALPHABET = 2**16 - 2
 DEFAULT_BINS = 10
 """Number of quantile bins by default."""
 
+FEW_NUMBERS = 50
+"""Maximum number of distinct numbers that are ordered categories rather than binned."""
+
 ANSWERS = ("merged", "as-is")
 """Values of the option `answers`, see `seepage.data.answers`."""
 
-ENGINES = ("auto", "numpy", "numba", "spark")
+ENGINES = ("auto", "spark")
 """Values of the option `engine`."""
 
 BinRule: TypeAlias = int | str | Sequence[float] | None
 Bins: TypeAlias = BinRule | Mapping[str, BinRule]
-
-
-class Choice(NamedTuple):
-    """A selected column: its name in the data, and its name in the domain."""
-
-    source: str
-    name: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,21 +43,16 @@ class TableOptions:
         The columns to use, in this order; all by default.
     drop
         The columns to leave out.
-    rename
-        New names of columns, old to new.  Other options use the old names, except `bins`, which
-        uses the new ones.
     bins
         Binning of numeric columns with many values: `"quantile:10"` (the default), `"width:8"`,
         ascending edges, or `"none"` (each number is a category).  An integer is a number of
-        quantile bins; many values are more than `few`.  A mapping gives a rule for each column,
-        `"*"` that of all others; a column that it names is binned even if it has at most `few`.
+        quantile bins; many values are more than 50.  A mapping gives a rule for each column, `"*"`
+        that of all others; a column that it names is binned even if it has fewer.
     missing
         `"category"`: missing values are a category; `"drop"`: records with a missing value are
         left out, and their other values are ignored.
     max_values
         Maximum alphabet size; a column with more values raises an error.
-    few
-        Maximum number of distinct numbers that are ordered categories rather than binned.
     missing_markers
         Strings that mean missing, such as `"?"`.  They are in addition to empty fields of text
         files, nulls and NaN; a mapping gives those of each column, `"*"` those of all.
@@ -69,8 +60,6 @@ class TableOptions:
         The delimiter of text files; detected by default.
     column_names
         The column names of a text file without a header line.
-    skip_lines
-        The number of lines of a text file before its header or first record.
     encoding
         The encoding of text files, such as `"latin-1"`.
     domain
@@ -91,17 +80,14 @@ class TableOptions:
 
     columns: Sequence[str] | None = option(None)
     drop: Sequence[str] = option(())
-    rename: Mapping[str, str] = option(dict, metavar="OLD=NEW")
     bins: Bins = option(None, metavar="[COLUMN=]RULE")
     missing: str = option("category", choices=("category", "drop"))
     max_values: int = option(1000)
-    few: int = 50
     missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
         (), name="missing-marker", metavar="[COLUMN=]TEXT"
     )
     delimiter: str | None = option(None, metavar="CHAR")
     column_names: Sequence[str] | None = option(None)
-    skip_lines: int = 0
     encoding: str = option("utf-8")
     domain: Domain | None = None
     pool: float | None = option(None, metavar="N")
@@ -115,8 +101,6 @@ class TableOptions:
                 object.__setattr__(self, name, each)
             elif given is not None or name in ("drop", "missing_markers"):
                 object.__setattr__(self, name, tuple(_checks.texts(given, name)))
-        _checks.mapping(self.rename, "rename", "a mapping from old to new names")
-        _checks.texts(self.rename.values(), "rename")
         if self.delimiter is not None:
             _checks.text(self.delimiter, "delimiter")
         if self.person is not None:
@@ -125,8 +109,6 @@ class TableOptions:
             _checks.instance(self.domain, "domain", Domain, "a Domain")
         _checks.choice(self.missing, "missing", ("category", "drop"))
         _checks.integer(self.max_values, "max_values", 1, MAX_ALPHABET)
-        _checks.integer(self.few, "few", 0, MAX_ALPHABET)
-        _checks.integer(self.skip_lines, "skip_lines", 0)
         self._check_text_format()
         self._check_bins()
         self._check_pool()
@@ -202,11 +184,11 @@ class TableOptions:
             return given
         return (*given.get(ALL_OTHERS, ()), *given.get(name, ()))
 
-    def choose(self, names: Sequence[str]) -> list[Choice]:
+    def choose(self, names: Sequence[str]) -> list[str]:
         """Return the columns to read of a table with these column names; unknown names raise."""
         _check_distinct(names, "the table")
         selected = names if self.columns is None else self.columns
-        for given in (selected, self.drop, self.rename):
+        for given in (selected, self.drop):
             _check_known(given, names)
         if isinstance(self.missing_markers, Mapping):
             marked = (name for name in self.missing_markers if name != ALL_OTHERS)
@@ -222,21 +204,16 @@ class TableOptions:
             left_out.add(self.person)
         kept = [name for name in selected if name not in left_out]
         _check_distinct(kept, "the list of columns")
-        choices = [Choice(name, self.rename.get(name, name)) for name in kept]
-        if any(not choice.name for choice in choices):
-            ways = "give it one (", Setting("rename"), ") or drop it (", Setting("drop"), ")"
-            raise TableError("a column has no name; ", *ways)
-        _check_distinct([choice.name for choice in choices], "the renamed table")
-        if not choices:
+        if not all(kept):
+            raise TableError("a column has no name; name it or drop it (", Setting("drop"), ")")
+        if not kept:
             raise TableError("there is no column left to read")
         if self.domain is not None:
-            by_name = {choice.name: choice for choice in choices}
-            _check_known(self.domain.names, list(by_name), "domain")
-            choices = [by_name[name] for name in self.domain.names]
+            _check_known(self.domain.names, kept, "domain")
+            kept = list(self.domain.names)
         if isinstance(self.bins, Mapping):
-            known = [choice.name for choice in choices]
-            _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins")
-        return choices
+            _check_known((name for name in self.bins if name != ALL_OTHERS), kept, "bins")
+        return kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,8 +223,8 @@ class DataOptions(TableOptions):
     Parameters
     ----------
     engine
-        `"numpy"`, `"numba"`, or `"auto"`: Numba if the work exceeds the time to load it; `"spark"`:
-        the executors of the active Spark session read the Parquet files.  All counts are equal.
+        `"auto"`: NumPy, or Numba if the work exceeds the time to load it; `"spark"`: the executors
+        of the active Spark session read the Parquet files.  All counts are equal.
     progress
         Called with the number of steps done and their total, None if unknown.  It is not called by
         Spark, which shows its own progress.

@@ -48,7 +48,7 @@ class TableScan:
     """Reads a table, or a shard of one, as batches of codes, and discovers its domain.
 
     Values are coded in the order of discovery.  Local engines `read` a whole table: once, and once
-    more (only the columns concerned) for the bin edges of numeric columns with more than `few`
+    more (only the columns concerned) for the bin edges of numeric columns with more than 50
     values.  Spark's tasks `find` the values of a shard, which are merged into a domain, and then
     code the shard's `batches` in it.
 
@@ -133,7 +133,7 @@ class TableScan:
         Parameters
         ----------
         consume
-            Function of an iterator over the batches.  If a numeric column exceeds `few` values
+            Function of an iterator over the batches.  If a numeric column exceeds 50 values
             only after the first batch, the iterator ends early, the outcome is discarded, and
             `consume` is called once more, with the bin edges of all such columns known.
         progress
@@ -180,7 +180,7 @@ class TableScan:
 
         The codes of columns that need bin edges not known yet are None.
         """
-        names = [column.source for column in self.columns]
+        names = [column.name for column in self.columns]
         person = None if self._choice is None else self._choice.column
         further = (name for name in (person, self._beside) if name is not None)
         to_read = list(dict.fromkeys([*names, *further]))
@@ -300,12 +300,12 @@ def summaries_of(
         See `NumberSummary`.
     """
     summaries = [NumberSummary(share) for _ in columns]
-    for batch in source.batches([column.source for column in columns]):
+    for batch in source.batches([column.name for column in columns]):
         priorities = record_priorities(first, batch.num_rows)
         for column, summary in zip(columns, summaries, strict=True):
             if summary.stray is not None:
                 continue
-            array = batch.column(column.source)
+            array = batch.column(column.name)
             values, missing, texts = column.numbers(array)
             if texts is None:
                 present = slice(None) if missing is None else ~missing

@@ -49,7 +49,7 @@ class TextLayout(NamedTuple):
     names
         The column names.
     skipped
-        Number of lines to skip at the beginning.
+        Number of lines before the header: 1 if a line names the delimiter.
     header
         Number of rows up to and including the header, empty rows counted; 0 without a header.
     empty
@@ -68,10 +68,10 @@ def _layout(file: Path, options: TableOptions, start: bytes, complete: bool) -> 
 
     `complete` says that `start` is the whole file.
     """
-    text, skipped = _lines(start, options.skip_lines, complete), options.skip_lines
+    text = _complete_lines(start, complete)
     named = SEPARATOR_LINE.match(text)
     if named:
-        text, skipped = text[named.end() :], skipped + 1
+        text = text[named.end() :]
     tabs = file.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
     found = named[1] if named else "\t" if tabs else find_delimiter(text)
     mark = options.delimiter or found
@@ -85,7 +85,9 @@ def _layout(file: Path, options: TableOptions, start: bytes, complete: bool) -> 
         if not has_records and not complete:
             return None
         names = _header_names(names, file)
-    return TextLayout(mark, tuple(names), skipped, header, complete and not has_records)
+    return TextLayout(
+        mark, tuple(names), int(named is not None), header, complete and not has_records
+    )
 
 
 @contextmanager
@@ -98,14 +100,11 @@ def _long_fields() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _lines(start: bytes, skip_lines: int, complete: bool) -> str:
-    """Return the complete lines of the start of a file, without the skipped ones."""
+def _complete_lines(start: bytes, complete: bool) -> str:
+    """Return the complete lines of the start of a file; `complete`: of the whole file."""
     text = codecs.getincrementaldecoder("utf-8")().decode(start, final=complete)
     text = text.removeprefix("\ufeff")
-    if not complete:
-        text = text[: max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1]
-    parts = re.split("\r\n|\r|\n", text, maxsplit=skip_lines) if skip_lines else [text]
-    return parts[-1] if len(parts) > skip_lines else ""
+    return text if complete else text[: max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1]
 
 
 def find_delimiter(text: str) -> str:
@@ -152,7 +151,7 @@ def _header_names(row: Sequence[str], file: Path) -> list[str]:
             f"the first line of {file} must name the columns, but has the number {number}; name "
             "them (",
             Setting("column_names"),
-            "), and skip_lines=1 if that line is the header nevertheless",
+            ")",
         )
     return [name or f"column {index}" for index, name in enumerate(names, 1)]
 
@@ -165,7 +164,7 @@ class TextSource:
     files
         The files, in the order of their records.
     options
-        Delimiter, names, lines to skip and encoding.
+        Delimiter, names and encoding.
     """
 
     fields = True
