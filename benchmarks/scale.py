@@ -44,12 +44,12 @@ import sys, time
 import seepage as sp
 from seepage.data.spark import spark_session
 _, small, table, repeats = sys.argv
-with spark_session("local[2]"):
-    sp.count_pairs(small, engine="spark")
-    for _ in range(int(repeats)):
-        begin = time.perf_counter()
-        records = sp.count_pairs(table, engine="spark").records
-        print(records, time.perf_counter() - begin, flush=True)
+spark_session("local[2]")
+sp.count_pairs(small, engine="spark")
+for _ in range(int(repeats)):
+    begin = time.perf_counter()
+    records = sp.count_pairs(table, engine="spark").records
+    print(records, time.perf_counter() - begin, flush=True)
 """
 
 

@@ -278,7 +278,7 @@ def print_reading_notes(data: str, counted: Any, notes: Sequence[str] = ()) -> N
 
 @contextmanager
 def engine_session(data: str) -> Iterator[None]:
-    """Keep a Spark session open during the block if the engine is Spark.
+    """Start a Spark session before the block if the engine is Spark.
 
     An InputError is raised before Spark starts if it cannot read DATA.
     """
@@ -298,8 +298,8 @@ def engine_session(data: str) -> Iterator[None]:
     kind, files = find_files(data)
     if kind != PARQUET:
         raise InputError(f"--engine spark reads Parquet files, got {kind} ({files[0].name})")
-    with spark_session(master):
-        yield
+    spark_session(master)
+    yield
 
 
 # Options that several commands share -------------------------------------------------------------

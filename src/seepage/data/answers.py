@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from seepage._numerics import Integers
 from seepage.data.answer_rule import AnswerRule, interval_edges, least_share, with_catch_all
-from seepage.data.counting.count import is_spark_frame
 from seepage.data.domain import ALL_OTHERS, Attribute, Domain
+from seepage.data.spark import is_spark_frame
 from seepage.data.table.column import Column, columns_of, is_number_type
 from seepage.data.table.column_numbers import NumberSummary
 from seepage.data.table.options import MAX_ALPHABET, TableOptions
-from seepage.data.table.persons import FirstOfPerson, RandomPart
+from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import TableScan, check_records, summaries_of
 from seepage.data.table.sources import Source, open_frame, open_source
 from seepage.errors import InputError, TableError
@@ -99,8 +99,8 @@ def fixed_on_part(data: Any, options: "RecordOptions", rng: int) -> tuple[Any, F
     if is_spark_frame(data):
         from seepage.data.spark.engine import split_frame
 
-        part, data = split_frame(data, options.person, rng)
-        held = replace(options, engine="auto", scope="table", person=None)
+        part, data = split_frame(data, rng)
+        held = replace(options, engine="auto", scope="table")
         return data, fix_domain(part, held, rng)
     if not isinstance(data, (str, os.PathLike, list, tuple)):
         data = open_frame(data)
@@ -216,7 +216,7 @@ def _first_of_each(
     """Return the first record of each person; all if they are not identified."""
     if person is None:
         return batches
-    choice = FirstOfPerson(person, fields=fields)
+    choice = RecordChoice(person, fields=fields)
     return [
         batch.filter(choice.chosen(batch.column(person), 0, batch.num_rows, None))
         for batch in batches

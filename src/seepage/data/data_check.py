@@ -23,10 +23,10 @@ from seepage.data.column_kinds import (
     profile_of,
     profile_of_counts,
 )
-from seepage.data.counting.count import is_spark_frame
 from seepage.data.domain import ALL_OTHERS, short_list
 from seepage.data.inputs import as_pairs, is_counted, table_of
 from seepage.data.pairs import PairCounts
+from seepage.data.spark import is_spark_frame
 from seepage.data.table.column import readable
 from seepage.data.table.labels import marker_labels
 from seepage.data.table.options import TableOptions

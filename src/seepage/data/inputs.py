@@ -13,11 +13,12 @@ from typing import Any
 from seepage import _checks
 from seepage._options import takes
 from seepage._results import Progress
-from seepage.data.counting.count import SPARK, count_scan, is_spark_frame
+from seepage.data.counting.count import count_scan
 from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import RecordOptions, Records
+from seepage.data.spark import uses_spark
 from seepage.data.table.options import ENGINES, DataOptions, TableOptions
 from seepage.errors import DomainError, InputError
 
@@ -158,7 +159,7 @@ def _read(
     if records:
         return Records.from_data(data, engine=engine, progress=progress, **options)
     table = TableOptions.from_keywords(**options)
-    if engine == SPARK or is_spark_frame(data):
+    if uses_spark(data, engine, table.person):
         from seepage.data.spark.engine import count_with_spark
 
         counted = count_with_spark(data, table)

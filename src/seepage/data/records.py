@@ -17,7 +17,7 @@ from seepage import _checks
 from seepage._numerics import Codes, Integers
 from seepage._options import method_takes
 from seepage._results import Result
-from seepage.data.counting.count import SPARK, PairAccumulator, is_spark_frame
+from seepage.data.counting.count import PairAccumulator
 from seepage.data.counting.distinct import (
     DistinctRecords,
     Gathering,
@@ -29,6 +29,7 @@ from seepage.data.counting.distinct import (
 )
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts, pair_offsets
+from seepage.data.spark import uses_spark
 from seepage.data.table.options import ANSWERS, DataOptions
 from seepage.errors import DomainError
 
@@ -170,7 +171,7 @@ class Records(Result):
         """
         rng = secrets.randbits(63) if options.rng is None else options.rng
         new_gathering = _gathering(options.sample, rng)
-        spark = options.engine == SPARK or is_spark_frame(data)
+        spark = uses_spark(data, options.engine, options.person)
         fixed, part = None, None
         if options.domain is None and (options.scope == "population" or options.merges_answers):
             from seepage.data.answers import fixed_on_part

@@ -7,7 +7,6 @@ import pytest
 
 from seepage.data.counting import distinct as module
 from seepage.data.counting.distinct import DistinctRecords, RecordSample, runs
-from seepage.errors import TableError
 
 SIZES = (3, 4, 2)
 RNG = np.random.default_rng(5)
@@ -61,13 +60,6 @@ def test_dropped_records_keep_their_index():
         two.add([column[part][kept[part]] for column in CODES], SIZES, begin, kept[part])
     assert as_dict(one) == as_dict(two)
     assert one.seen == two.seen == 600
-
-
-def test_too_many_distinct_records_raise():
-    held = DistinctRecords(max_bytes=50)
-    held.add(CODES, SIZES, 0, None)
-    with pytest.raises(TableError, match="24 of 900 records are distinct, which is more than"):
-        held.rows()
 
 
 def test_records_of_several_words_are_sorted_by_the_first():

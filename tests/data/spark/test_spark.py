@@ -219,16 +219,6 @@ def test_a_sample_is_that_of_the_local_engine(frame, folder, missing):
     assert Records.from_data(frame, **(options | {"rng": 10})) != of_frame
 
 
-def test_too_many_distinct_records_raise(spark, monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.engine.MAX_RECORD_BYTES", 1000)
-    frame = spark.range(5000).selectExpr("id % 100 as a", "id div 100 as b")
-    rows = np.arange(5000)
-    domain = sp.count_pairs(pa.table({"a": rows % 100, "b": rows // 100}), bins="none").domain
-    with pytest.raises(TableError, match=r"^2,500 of 2,500 records are distinct, .* take a sample"):
-        Records.from_data(frame, domain=domain)
-    assert Records.from_data(frame, domain=domain, sample=20).records == 20
-
-
 def test_totals_take_a_frame(spark):
     frame = spark.range(400).selectExpr("id % 2 as a", "id div 200 as b")
     total = sp.total_leakage(frame, epsilon=1.0, mechanism="grr")
@@ -284,28 +274,3 @@ def test_rare_values_are_pooled_as_by_the_local_engine(frame, folder):
     assert sp.count_pairs(frame, **options) == sp.count_pairs(folder, **options)
     options = {"columns": [*columns, "income"], "domain": domain}
     assert sp.count_pairs(folder, engine="spark", **options) == expected
-
-
-@pytest.mark.parametrize("missing", [pytest.param("category", marks=pytest.mark.slow), "drop"])
-def test_one_record_per_person_is_that_of_the_local_engine(spark, tmp_path, missing):
-    draw = np.random.default_rng(8)
-    table = people().append_column("id", pa.array(draw.integers(0, 700, 3000)))
-    folder = written(table, tmp_path)
-    options = {"person": "id", "missing": missing}
-    expected = sp.count_pairs(folder, **options)
-    assert 0 < expected.records < 701
-    assert sp.count_pairs(folder, engine="spark", **options) == expected
-    options |= {"sample": 50, "domain": expected.domain}
-    found = Records.from_data(folder, engine="spark", **options)
-    assert found == Records.from_data(folder, **options)
-
-
-def test_any_record_per_person_is_taken_of_a_frame(spark):
-    """A DataFrame has no order: here, all records of a person are the same."""
-    frame = spark.range(600).selectExpr("id % 139 as id", "id % 139 % 3 as sex")
-    people = np.arange(139)
-    expected = sp.count_pairs(pa.table({"id": people, "sex": people % 3}), person="id")
-    assert sp.count_pairs(frame, person="id") == expected
-    unknown = frame.selectExpr("nullif(id, 3) as id", "sex")
-    with pytest.raises(TableError, match="person must be known"):
-        sp.count_pairs(unknown, person="id", domain=expected.domain)

@@ -22,13 +22,13 @@ DRIVER = """
 import sys
 import seepage as sp
 from seepage.data.spark import spark_session
-with spark_session(sys.argv[1]) as session:
-    frame = session.read.parquet(sys.argv[2])
-    assert session.sparkContext.defaultParallelism == 2
-    assert sp.count_pairs(frame) == sp.count_pairs(sys.argv[2], engine="spark")
-    sample = sp.Records.from_data(sys.argv[2], engine="spark", sample=1000, rng=3)
-    assert sample == sp.Records.from_data(sys.argv[2], sample=1000, rng=3)
-    print("equal")
+session = spark_session(sys.argv[1])
+frame = session.read.parquet(sys.argv[2])
+assert session.sparkContext.defaultParallelism == 2
+assert sp.count_pairs(frame) == sp.count_pairs(sys.argv[2], engine="spark")
+sample = sp.Records.from_data(sys.argv[2], engine="spark", sample=1000, rng=3)
+assert sample == sp.Records.from_data(sys.argv[2], sample=1000, rng=3)
+print("equal")
 """
 
 

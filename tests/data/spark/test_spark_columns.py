@@ -257,8 +257,7 @@ def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
 
     def work():
         found.append(sp.count_pairs(tmp_path / "t.parquet", engine="spark"))
-        with spark_session() as session:
-            found.append(session.sparkContext.applicationId)
+        found.append(spark_session().sparkContext.applicationId)
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -268,11 +267,8 @@ def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
 
 
 def test_an_error_on_executors_is_not_blamed_on_the_table(spark):
-    frame = spark.range(0, 3, 1, 1)
-    with (
-        open_input(frame) as table,
-        pytest.raises(TableError, match=r"^Spark's executors failed: KeyError: 'x'$"),
-    ):
+    table = open_input(spark.range(0, 3, 1, 1))
+    with pytest.raises(TableError, match=r"^Spark's executors failed: KeyError: 'x'$"):
         run(table, columns_of(table.names, TableOptions()), lambda source, first: {}["x"])
 
 

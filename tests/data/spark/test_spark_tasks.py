@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from seepage.data.spark import engine
-from seepage.data.spark.engine import find_values, summarise
+from seepage.data.spark.engine import edges_of_all, find_values, summarise
 from seepage.data.table import column_numbers
 from seepage.data.table.column_numbers import NumberSummary, record_priorities, share_of
 from seepage.data.table.options import TableOptions
@@ -48,9 +48,9 @@ def shards(whole, cuts, options):
 
 def edges(whole, cuts, options, found, order=0):
     """The bin edges of the columns that need them."""
-    binned = [column for column in found.columns if column.needs_edges]
+    binned = [column for column in found.parts if column.needs_edges]
     sent = [summarise(part, first, binned, 1.0) for part, first in parts(whole, cuts)]
-    return joined(map(pickle.dumps, sent), order).edges()
+    return edges_of_all(binned, joined(map(pickle.dumps, sent), order))
 
 
 def joined(parts, order):
@@ -86,7 +86,7 @@ def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, miss
 def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing):
     whole, options = table(1, numbers=90), TableOptions(missing=missing)
     found = joined(shards(whole, cuts, options), order)
-    assert [part.needs_edges for part in found.columns] == [False, False, True, False]
+    assert [part.needs_edges for part in found.parts] == [False, False, True, False]
     domain, counts = found.in_domain(edges(whole, cuts, options, found, order))
     assert counts is None
     assert domain == sp.count_pairs(whole, missing=missing).domain
@@ -95,7 +95,7 @@ def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing
 def test_numbers_of_all_shards_together_need_bins():
     whole, options = pa.table({"n": np.arange(60)}), TableOptions()
     found = joined(shards(whole, [30], options), 0)
-    assert found.columns[0].needs_edges
+    assert found.parts[0].needs_edges
     domain, counts = found.in_domain(edges(whole, [30], options, found))
     assert (domain, counts) == (sp.count_pairs(whole).domain, None)
     given = TableOptions(bins=[0, 30, 60])

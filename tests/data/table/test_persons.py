@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from command import run
-from seepage.data.table import persons
-from seepage.data.table.persons import FirstOfPerson, FirstRecords, IndexedRecords, person_keys
+from seepage.data.table.persons import RecordChoice, person_keys
 from seepage.errors import InputError, TableError
 
 
@@ -89,7 +88,7 @@ def test_a_second_pass_forgets_the_people_of_the_first(monkeypatch):
     st.lists(st.tuples(st.integers(-3, 6), st.booleans()), max_size=60),
     st.lists(st.integers(0, 60), max_size=4),
 )
-def test_batches_and_shards_do_not_matter(drawn, cuts):
+def test_batches_do_not_matter(drawn, cuts):
     people = np.array([person for person, _ in drawn], dtype=np.int64)
     kept = np.array([there for _, there in drawn], dtype=bool)
     truth, met = [], set()
@@ -98,23 +97,11 @@ def test_batches_and_shards_do_not_matter(drawn, cuts):
             met.add(person)
             truth.append(number)
     ends = sorted({0, len(drawn), *(cut for cut in cuts if cut <= len(drawn))})
-    whole, shards, masks = FirstOfPerson("id"), [], []
+    whole, masks = RecordChoice("id"), []
     for begin, end in itertools.pairwise(ends):
         part = pa.array(people[begin:end]), begin, end - begin, kept[begin:end]
         masks.append(whole.chosen(*part))
-        choice = FirstOfPerson("id")
-        numbers = begin + np.flatnonzero(choice.chosen(*part))
-        shards.append(FirstRecords("id", choice.keys, numbers))
     assert np.flatnonzero(np.concatenate([*masks, []])).tolist() == truth
-    total = FirstRecords("id", np.zeros(0, np.uint64), np.zeros(0, np.int64))
-    for shard in shards[::-1]:
-        total.merge(shard)
-    assert sorted(total.indices) == truth
-    numbered = IndexedRecords(total.indices)
-    again = [
-        numbered.chosen(None, begin, end - begin, None) for begin, end in itertools.pairwise(ends)
-    ]
-    assert [mask.tolist() for mask in again] == [mask.tolist() for mask in masks]
 
 
 @pytest.mark.parametrize(
@@ -150,15 +137,10 @@ def test_no_records_raise(array, fields):
         person_keys(array, "id", 10, fields=fields)
 
 
-def test_more_people_than_spark_can_share(monkeypatch):
-    monkeypatch.setattr(persons.FirstRecords, "max_people", 2)
-    people, numbers = np.arange(3, dtype=np.uint64), np.arange(3)
-    with pytest.raises(TableError, match="at most 2 distinct values"):
-        FirstRecords("id", people, numbers)
-    found = FirstRecords("id", people[:2], numbers[:2])
-    found.merge(FirstRecords("id", people[1:2], numbers[2:]))
-    with pytest.raises(TableError, match="at most 2 distinct values"):
-        found.merge(FirstRecords("id", people[2:], numbers[2:]))
+@pytest.mark.parametrize("read", [sp.count_pairs, sp.Records.from_data])
+def test_spark_does_not_look_for_first_records(read):
+    with pytest.raises(TableError, match=r"one for each person \(dropDuplicates\), without 'id'"):
+        read("visits.parquet", engine="spark", person="id")
 
 
 @pytest.mark.parametrize(

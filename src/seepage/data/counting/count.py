@@ -32,7 +32,6 @@ from seepage.errors import DomainError
 if TYPE_CHECKING:
     from seepage.data.table.scan import CodedBatch, TableScan
 
-SPARK = "spark"
 
 DECODED_AHEAD = 2
 """Batches decoded ahead of those that are being counted."""
@@ -47,19 +46,6 @@ MAX_SHARED_CELLS = 1 << 26
 
 Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Sequence[int]]
 """The codes of some rows, one array per column, and the columns' alphabet sizes."""
-
-
-def is_spark_frame(data: Any) -> bool:
-    """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not imported.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> is_spark_frame(pa.table({"a": [1, 2]}))
-    False
-    """
-    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
-    return ("pyspark.sql.dataframe", "DataFrame") in kinds
 
 
 class PairAccumulator:

@@ -14,7 +14,6 @@ from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.table.column_numbers import MIN_BUFFER, PrioritySample, record_priorities
 from seepage.data.table.options import TableOptions
-from seepage.errors import Setting, TableError
 
 if TYPE_CHECKING:
     from seepage.data.table.persons import RandomPart
@@ -26,16 +25,10 @@ class DistinctRecords:
 
     The buffer is reduced to distinct records whenever it has doubled, so memory grows with the
     number of distinct records only; O(n log n) for n records.
-
-    Parameters
-    ----------
-    max_bytes
-        Maximum memory of the distinct records; more raise a TableError.  None for no maximum.
     """
 
-    def __init__(self, max_bytes: int | None = None) -> None:
+    def __init__(self) -> None:
         self.seen = 0
-        self._max_bytes = max_bytes
         self._buffer: list[tuple[Codes, Integers]] = []
         self._sizes: tuple[int, ...] = ()
         self._buffered = 0
@@ -69,14 +62,6 @@ class DistinctRecords:
         weights = np.concatenate([weights for _, weights in self._buffer])
         self._buffer = [distinct(columns, weights, self._sizes)]
         self._buffered = self._buffer[0][0].shape[1]
-        size = sum(part.nbytes for part in self._buffer[0])
-        if self._max_bytes is not None and size > self._max_bytes:
-            raise TableError(
-                f"{self._buffered:,} of {self.seen:,} records are distinct, which is more than "
-                f"{self._max_bytes / 1e9:.3g} GB; take a sample (",
-                Setting("sample"),
-                "), fewer columns or coarser bins",
-            )
 
     def rows(self) -> tuple[Codes, Integers]:
         """Return the distinct records, shape (attributes, records), and their multiplicities."""

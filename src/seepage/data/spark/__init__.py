@@ -6,7 +6,6 @@ Here are Spark's sessions and its errors; `jobs` runs jobs over a table, `engine
 import os
 import re
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,18 +17,36 @@ from seepage.errors import InputError, TableError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
-_SESSION_LOCK = threading.Lock()
-
-_OUR_SESSIONS: list["SparkSession"] = []
-"""The session started here, once for each block that uses it."""
+SPARK = "spark"
 
 
-@contextmanager
-def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
-    """Yield the running Spark session of any thread, or start one.
+def is_spark_frame(data: Any) -> bool:
+    """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not imported.
 
-    A session started here is stopped at the end of the last block that uses it, in any thread.
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_spark_frame(pa.table({"a": [1, 2]}))
+    False
+    """
+    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
+    return ("pyspark.sql.dataframe", "DataFrame") in kinds
+
+
+def uses_spark(data: Any, engine: str, person: str | None) -> bool:
+    """Return whether Spark reads `data`; it does not look for a person's first record."""
+    used = engine == SPARK or is_spark_frame(data)
+    if used and person is not None:
+        raise TableError(
+            "Spark reads every record; give it a DataFrame with one for each person "
+            f"(dropDuplicates), without {person!r}",
+            parameter="person",
+        )
+    return used
+
+
+def spark_session(master: str | None = None) -> "SparkSession":
+    """Return the running Spark session of any thread, or start one that stays for later calls.
 
     Parameters
     ----------
@@ -37,24 +54,6 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
         Master URL of a session started here: `local[2]`, `spark://host:7077`, ...; by default all
         cores of this machine.
     """
-    with _SESSION_LOCK:
-        session = _running_session()
-        ours = session is None or bool(_OUR_SESSIONS)
-        session = session or _start_session(master)
-        if ours:
-            _OUR_SESSIONS.append(session)
-    try:
-        yield session
-    finally:
-        with _SESSION_LOCK:
-            if ours:
-                _OUR_SESSIONS.remove(session)
-                if not _OUR_SESSIONS:
-                    session.stop()
-
-
-def _running_session() -> "SparkSession | None":
-    """Return the running session of this or another thread, None if there is none."""
     with without_pandas_warning():
         try:
             from pyspark import SparkContext
@@ -68,7 +67,7 @@ def _running_session() -> "SparkSession | None":
         if session is None and SparkContext._active_spark_context is not None:
             # The session of another thread, which is not active in this one.
             session = SparkSession.builder.getOrCreate()
-        return session
+        return session or _start_session(master)
 
 
 def _start_session(master: str | None) -> "SparkSession":
@@ -84,8 +83,7 @@ def _start_session(master: str | None) -> "SparkSession":
         builder = builder.master(address)
     problems: tuple[type[Exception], ...] = (*spark_errors(), OSError)
     try:
-        with without_pandas_warning():
-            session: SparkSession = builder.getOrCreate()
+        session: SparkSession = builder.getOrCreate()
     except problems as problem:
         raise InputError(f"Spark does not start at {address}: {_reason(str(problem))}") from None
     return session

@@ -10,46 +10,30 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from seepage.data.answers import LARGE_PART, MAX_PART, SMALL_PART, SMALL_TABLE
 from seepage.data.counting.count import PairAccumulator
-from seepage.data.counting.distinct import DistinctRecords, Gathering
+from seepage.data.counting.distinct import Gathering
 from seepage.data.domain import ALL_OTHERS, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import translated_errors
-from seepage.data.spark.jobs import MAX_BYTES, Input, column_id, open_input, run
+from seepage.data.spark.jobs import Input, open_input, run
 from seepage.data.table.bins import Edges
 from seepage.data.table.column import Column, columns_of
-from seepage.data.table.column_numbers import NumberSummary, share_of
+from seepage.data.table.column_numbers import share_of
 from seepage.data.table.options import TableOptions
-from seepage.data.table.persons import (
-    FirstOfPerson,
-    FirstRecords,
-    IndexedRecords,
-    OutsidePart,
-    RandomPart,
-    RecordChoice,
-)
+from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import TableScan, check_records, summaries_of
 from seepage.data.table.sources import Source
-from seepage.errors import DomainError, TableError
 
 Coding: TypeAlias = tuple[list[Column], TableOptions]
 """The columns to code, and the table options with the domain."""
-
-MAX_CELLS = MAX_BYTES // 8 - 2**17
-"""Maximum number of pair cells, whose counts Spark passes in one value."""
 
 MAX_FOUND_CELLS = 2**20
 """Maximum number of pair cells that tasks count while they find values: 8 MB."""
 
 WIDENING = 8
 """Factor on the share of records sampled for bin edges where too many numbers are missing."""
-
-MAX_RECORD_BYTES = 2**29 - 2**17
-"""Maximum size of the distinct records, which one task sends to the driver."""
 
 
 def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
@@ -73,9 +57,12 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     computed once more for the edges, and all columns once more to count.  If the numbers of a
     column have no bins after all, it starts again.  Cache an expensive one.
     """
-    with open_input(data) as table:
-        domain, counts = _find_domain(table, options, count=options.person is None)
-        return _count_in_domain(table, options, domain) if counts is None else counts
+    table = open_input(data)
+    domain, counts = _find_domain(table, options, count=True)
+    if counts is None:
+        new = partial(PairAccumulator, len(domain), table.rows_per_core)
+        counts = _accumulate(table, options, domain, new).counts(domain)
+    return counts
 
 
 def _find_domain(
@@ -89,7 +76,7 @@ def _find_domain(
     work = partial(find_values, options=options, expected=expected)
     found: FoundTable = run(table, columns, work)
     check_records(found.rows, found.kept)
-    edges = _find_edges(table, [column for column in found.columns if column.needs_edges])
+    edges = _find_edges(table, [column for column in found.parts if column.needs_edges])
     without = [name for name, known in edges.items() if not known]
     if without:
         rules = options.bins if isinstance(options.bins, Mapping) else {ALL_OTHERS: options.bins}
@@ -104,22 +91,9 @@ def _find_edges(table: Input, columns: Sequence[Column]) -> dict[str, tuple[floa
     share = share_of(table.rows)
     while pending := [column for column in columns if column.name not in edges]:
         work = partial(summarise, columns=pending, share=share)
-        edges |= run(table, pending, work, Summaries.edges)
+        edges |= run(table, pending, work, partial(edges_of_all, pending))
         share *= WIDENING
     return edges
-
-
-def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> PairCounts:
-    cells = int(pair_offsets(domain.sizes)[-1])
-    if cells > MAX_CELLS:
-        raise DomainError(
-            f"{len(domain)} attributes of up to {max(domain.sizes):,} values have {cells:,} pair "
-            f"cells, more than the {MAX_CELLS:,} that Spark can pass on; choose fewer columns or "
-            "coarser bins, or count without Spark"
-        )
-    new = partial(PairAccumulator, len(domain), table.rows_per_core)
-    counted: PairAccumulator = _accumulate(table, options, domain, new)
-    return counted.counts(domain)
 
 
 def _accumulate(
@@ -134,43 +108,20 @@ def _accumulate(
     Those of `part` are left out.
     """
     coding = plan_coding(table.names, options, domain)
-    first = _one_per_person(table, options.person, coding)
-    choice = first if part is None else OutsidePart(part, first)
+    choice = None if part is None else RecordChoice(part=part)
     work = partial(accumulate_shard, coding=coding, new=new, choice=choice)
-    result: ShardResult = run(table, coding[0], work)
+    result: Found = run(table, coding[0], work)
     check_records(result.rows, result.kept)
-    return result.accumulator
+    return result.parts[0]
 
 
-def _one_per_person(table: Input, person: str | None, coding: Coding) -> IndexedRecords | None:
-    """Return the selection of one record per person of files; None for all records.
-
-    For files it is the first record of each person, as with local engines.  A DataFrame has no
-    order and may be recomputed for each job: Spark drops duplicates, keeping any record.
-    """
-    if person is None:
-        return None
-    if table.frame is None:
-        work = partial(first_records, coding=coding, person=person)
-        return IndexedRecords(run(table, coding[0], work, lambda merged: merged.indices))
-    with translated_errors():
-        column = column_id(table.names.index(person))
-        if table.frame.where(f"{column} IS NULL").limit(1).count():
-            raise TableError(
-                f"column {person!r} is missing in some record, and person must be known in every "
-                "record; leave such records out"
-            )
-        table.frame = table.frame.dropDuplicates([column])
-    return None
-
-
-def split_frame(data: Any, person: str | None, rng: int) -> tuple[Any, Any]:
-    """Return a random part of a DataFrame, of one record per person, as a table, and the rest.
+def split_frame(data: Any, rng: int) -> tuple[Any, Any]:
+    """Return a random part of a DataFrame as a table, and the rest.
 
     A DataFrame may be computed anew for each job: it is kept, so that both are disjoint.
     """
     with translated_errors():
-        frame = (data if person is None else data.dropDuplicates([person])).persist()
+        frame = data.persist()
         share = LARGE_PART if frame.count() < SMALL_TABLE else SMALL_PART
         part, rest = frame.randomSplit([share, 1 - share], rng)
         return part.limit(MAX_PART).toArrow(), rest
@@ -191,7 +142,7 @@ def gather_with_spark(
     options
         The table options.
     new_gathering
-        Constructor of an empty `DistinctRecords` (limited to 0.5 GB here) or `RecordSample`.
+        Constructor of an empty `DistinctRecords` or `RecordSample`.
     part
         Records of files that are left out; None for none.
 
@@ -199,41 +150,50 @@ def gather_with_spark(
     -----
     One or two jobs find the domain, unless it is given, and one gathers.
     """
-    if new_gathering is DistinctRecords:
-        new_gathering = partial(DistinctRecords, MAX_RECORD_BYTES)
-    with open_input(data) as table:
-        domain, _ = _find_domain(table, options, count=False)
-        return domain, _accumulate(table, options, domain, new_gathering, part)
+    table = open_input(data)
+    domain, _ = _find_domain(table, options, count=False)
+    return domain, _accumulate(table, options, domain, new_gathering, part)
 
 
 @dataclass
-class FoundTable:
-    """The values found in some shards of a table, and their pair counts if they were counted.
+class Found:
+    """The results of some shards, which merge in any order.
 
     Parameters
     ----------
-    columns
-        The values of each column; empty without records.
+    parts
+        Mergeable parts, such as the columns; empty without records.
     rows, kept
         Number of records, and of those that are not dropped.
-    counts
-        The counts of the values in kept records; None if they were not counted, or if no record is
-        kept.
     """
 
-    columns: Sequence[Column]
+    parts: Sequence[Any]
     rows: int = 0
     kept: int = 0
+
+    def merge(self, other: Any) -> None:
+        """Add the results of other shards."""
+        for mine, theirs in zip(self.parts, other.parts, strict=False):
+            mine.merge(theirs)
+        self.parts = self.parts or other.parts
+        self.rows += other.rows
+        self.kept += other.kept
+
+
+@dataclass
+class FoundTable(Found):
+    """The values found in some shards, one `Column` each, and their pair counts if counted.
+
+    `counts` are those of the values in kept records; None if they were not counted, or if no
+    record is kept.
+    """
+
     counts: PairCounts | None = None
 
     def merge(self, other: "FoundTable") -> None:
-        """Add the values of other shards, in any order, and their counts unless too many cells."""
-        for mine, theirs in zip(self.columns, other.columns, strict=False):
-            mine.merge(theirs)
-        self.columns = self.columns or other.columns
+        """Add the values of other shards, and their counts unless there are too many cells."""
         counts = [part.counts for part in (self, other) if part.kept]
-        self.rows += other.rows
-        self.kept += other.kept
+        super().merge(other)
         known = [part for part in counts if part is not None]
         self.counts = merge_pairs(known) if known and len(known) == len(counts) else None
         if self.counts is not None and _too_many_cells(self.counts.domain.sizes):
@@ -244,10 +204,10 @@ class FoundTable:
 
         `edges` are the bin edges of the columns with bins.
         """
-        for column in self.columns:
+        for column in self.parts:
             if column.needs_edges:
                 column.set_edges(edges[column.name])
-        domain = Domain(column.attribute()[0] for column in self.columns)
+        domain = Domain(column.attribute()[0] for column in self.parts)
         if self.counts is None or any(a.edges != self.counts.domain[a.name].edges for a in domain):
             return domain, None
         return domain, widened(self.counts, domain)
@@ -284,32 +244,20 @@ def find_values(
     return FoundTable(columns if scan.rows_read else [], scan.rows_read, kept, counted)
 
 
-@dataclass
-class Summaries:
-    """The numbers of some columns in some shards, summarised for bin edges."""
-
-    columns: Sequence[Column]
-    parts: list[NumberSummary]
-
-    def merge(self, other: "Summaries") -> None:
-        """Add the numbers of other shards."""
-        for mine, theirs in zip(self.parts, other.parts, strict=True):
-            mine.merge(theirs)
-
-    def edges(self) -> dict[str, tuple[float, ...]]:
-        """Return the bin edges by column, without columns that need a wider sample."""
-        known = [part for part in zip(self.columns, self.parts, strict=True) if part[1].complete]
-        return {column.name: column.edges_of(summary) for column, summary in known}
+def summarise(source: Source, first: int, columns: Sequence[Column], share: float) -> Found:
+    """Return the `NumberSummary` of columns of a shard, sampled from this share of priorities."""
+    return Found(summaries_of(source, columns, first, share))
 
 
-def summarise(source: Source, first: int, columns: Sequence[Column], share: float) -> Summaries:
-    """Return the summaries of columns of a shard, sampled from this share of priorities."""
-    return Summaries(columns, summaries_of(source, columns, first, share))
+def edges_of_all(columns: Sequence[Column], found: Found) -> dict[str, tuple[float, ...]]:
+    """Return the bin edges by column, without columns that need a wider sample."""
+    known = [part for part in zip(columns, found.parts, strict=True) if part[1].complete]
+    return {column.name: column.edges_of(summary) for column, summary in known}
 
 
 def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> Coding:
     """Return the coding of a table with these columns in a domain, given or found."""
-    inside = replace(options, domain=domain, bins=None, pool=None, person=None)
+    inside = replace(options, domain=domain, bins=None, pool=None)
     columns = columns_of(names, inside)
     for column in columns:
         if options.domain is None and isinstance(options.bins_of(column.name), Edges):
@@ -318,39 +266,13 @@ def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> 
     return columns, inside
 
 
-def first_records(source: Source, first: int, coding: Coding, person: str) -> FirstRecords:
-    """Return the first record of every person of a shard."""
-    choice = FirstOfPerson(person)
-    keys, indices = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
-    for batch in TableScan(source, *coding, first, choice).batches():
-        rows = np.arange(len(choice.keys)) if batch.kept is None else np.flatnonzero(batch.kept)
-        keys.append(choice.keys)
-        indices.append(batch.first + rows)
-    return FirstRecords(person, np.concatenate(keys), np.concatenate(indices))
-
-
-@dataclass
-class ShardResult:
-    """The accumulated records of a part, their number, and the number that is not dropped."""
-
-    accumulator: Any
-    rows: int
-    kept: int
-
-    def merge(self, other: "ShardResult") -> None:
-        """Add the result of another part."""
-        self.accumulator.merge(other.accumulator)
-        self.rows += other.rows
-        self.kept += other.kept
-
-
 def accumulate_shard(
     source: Source,
     first: int,
     coding: Coding,
     new: Callable[[], PairAccumulator | Gathering],
     choice: RecordChoice | None = None,
-) -> ShardResult:
+) -> Found:
     """Return the chosen records of a shard as pair counts, distinct records or a sample.
 
     `first` is the index in the table of the shard's first record.
@@ -362,4 +284,4 @@ def accumulate_shard(
             accumulator.add(batch.codes, batch.sizes)
         else:
             accumulator.add(*batch)
-    return ShardResult(accumulator, scan.rows_read, scan.rows_read - scan.rows_dropped)
+    return Found([accumulator], scan.rows_read, scan.rows_read - scan.rows_dropped)

@@ -7,7 +7,6 @@ partition of a DataFrame, which Spark passes on by `mapInArrow`.
 import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,8 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
-from seepage.data.counting.count import is_spark_frame
-from seepage.data.spark import spark_session, translated_errors, without_pandas_warning
+from seepage.data.spark import (
+    SPARK,
+    is_spark_frame,
+    spark_session,
+    translated_errors,
+    without_pandas_warning,
+)
 from seepage.data.table.column import Column
 from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files
 from seepage.errors import SeepageError, Setting, TableError, Text
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-BY_SPARK = Setting("engine", "spark")
+BY_SPARK = Setting("engine", SPARK)
 
 MAX_BYTES = 2**29
 """Maximum size of one value passed between tasks; at twice this a Java virtual machine hung."""
@@ -185,9 +189,8 @@ class Input:
         return round(len(self.shards) ** 0.5) if len(self.shards) >= TREE_FROM else 0
 
 
-@contextmanager
-def open_input(data: Any) -> Iterator[Input]:
-    """Yield the input of Spark's jobs, in a session that lasts as long as the block.
+def open_input(data: Any) -> Input:
+    """Return the input of Spark's jobs.
 
     A DataFrame is never replaced by the files that it reads: no public interface of Spark tells
     whether it also filters or changes their records.
@@ -196,16 +199,15 @@ def open_input(data: Any) -> Iterator[Input]:
         with translated_errors():
             names = tuple(data.columns)
             frame = data.toDF(*map(column_id, range(len(names))))
-        yield Input(data.sparkSession, names, frame=frame)
-        return
+        return Input(data.sparkSession, names, frame=frame)
     files = _parquet_files(data)
     source = ColumnarSource(PARQUET, files)
     rows = source.rows_total
     if not rows:
         raise TableError("the table has no records")
-    with spark_session() as session:
-        cores = _cores(session)
-        yield Input(session, source.names, plan_shards(files, cores), rows, rows // cores)
+    session = spark_session()
+    cores = _cores(session)
+    return Input(session, source.names, plan_shards(files, cores), rows, rows // cores)
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:

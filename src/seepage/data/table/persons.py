@@ -7,146 +7,19 @@ no person counts twice.
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans
 from seepage.data.table.column import plain
 from seepage.data.table.column_numbers import record_priorities
 from seepage.data.table.labels import field_key
 from seepage.errors import TableError
 
 Keys = NDArray[np.uint64]
-
-
-class FirstOfPerson:
-    """Selects the first record of every person; memory: 8 bytes per person.
-
-    Parameters
-    ----------
-    column
-        The column that identifies the person.
-    fields
-        Whether it consists of fields of a text file.
-
-    Attributes
-    ----------
-    keys
-        The keys of the records selected from the last batch.
-
-    Examples
-    --------
-    >>> choice = FirstOfPerson("id")
-    >>> choice.chosen(pa.array([7, 8, 7]), 0, 3, None).tolist()
-    [True, True, False]
-    >>> choice.chosen(pa.array([9, 8]), 3, 2, None).tolist()
-    [True, False]
-    """
-
-    def __init__(self, column: str, *, fields: bool = False) -> None:
-        self.column: str | None = column
-        self._fields = fields
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all people seen."""
-        self._seen: list[Keys] = []
-        self.keys: Keys = np.zeros(0, dtype=np.uint64)
-
-    def chosen(
-        self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
-    ) -> Booleans:
-        """Return the mask of a batch's records that are the first of a person.
-
-        Parameters
-        ----------
-        people
-            The identifying column of the batch.
-        first, rows
-            The number of records before the batch, and in it.
-        kept
-            Mask of the records that are not dropped; None for all.
-        """
-        assert people is not None
-        keys = person_keys(people, str(self.column), first, fields=self._fields)
-        indices = np.arange(rows) if kept is None else np.flatnonzero(kept)
-        distinct, first_index = np.unique(keys[indices], return_index=True)
-        new = np.ones(len(distinct), dtype=np.bool_)
-        for run in self._seen:
-            nearest = np.minimum(np.searchsorted(run, distinct), len(run) - 1)
-            new &= run[nearest] != distinct
-        mask = np.zeros(rows, dtype=np.bool_)
-        mask[indices[first_index[new]]] = True
-        self.keys = keys[mask]
-        self._add(distinct[new])
-        return mask
-
-    def _add(self, keys: Keys) -> None:
-        """Add a sorted run of new keys; runs of similar length are merged, so O(log n) remain."""
-        if len(keys):
-            self._seen.append(keys)
-        while len(self._seen) > 1 and len(self._seen[-2]) <= 2 * len(self._seen[-1]):
-            self._seen[-2:] = [np.sort(np.concatenate(self._seen[-2:]))]
-
-
-@dataclass(eq=False)
-class FirstRecords:
-    """The index of the first record of every person in some shards of a table.
-
-    Parameters
-    ----------
-    person
-        The column that identifies the person, for messages.
-    keys, indices
-        The distinct keys, and the index in the table of each person's first record.
-    """
-
-    person: str
-    keys: Keys
-    indices: Integers
-
-    max_people: ClassVar[int] = 1 << 24
-    """More people raise an error: 256 MB of keys and indices."""
-
-    def __post_init__(self) -> None:
-        if len(self.keys) > self.max_people:
-            raise TableError(
-                f"person {self.person!r} must have at most {self.max_people:,} distinct values to "
-                "be shared by Spark's tasks; drop duplicates in a DataFrame before"
-            )
-
-    def merge(self, other: "FirstRecords") -> None:
-        """Add the people of other shards, in any order."""
-        keys = np.concatenate([self.keys, other.keys])
-        indices = np.concatenate([self.indices, other.indices])
-        order = np.argsort(indices)
-        self.keys, first = np.unique(keys[order], return_index=True)
-        self.indices = indices[order[first]]
-        self.__post_init__()
-
-
-class IndexedRecords:
-    """Selects the records with given indices in the table."""
-
-    column: str | None = None
-
-    def __init__(self, indices: Integers) -> None:
-        self._indices = np.sort(indices)
-
-    def reset(self) -> None:
-        """Do nothing: there is no state."""
-
-    def chosen(
-        self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
-    ) -> Booleans:
-        """Return the mask of a batch's records with these indices; see `FirstOfPerson.chosen`."""
-        start, stop = np.searchsorted(self._indices, [first, first + rows])
-        mask = np.zeros(rows, dtype=np.bool_)
-        mask[self._indices[start:stop] - first] = True
-        return mask if kept is None else mask & kept
 
 
 @dataclass(frozen=True)
@@ -171,7 +44,7 @@ class RandomPart:
     fields: bool = False
 
     def priorities(self, people: pa.Array | None, first: int, rows: int) -> Keys:
-        """Return the priorities of a batch's records, see `FirstOfPerson.chosen`."""
+        """Return the priorities of a batch's records, see `RecordChoice.chosen`."""
         if self.person is None or people is None:
             return record_priorities(first, rows, self.seed)
         keys = person_keys(people, self.person, first, fields=self.fields)
@@ -180,30 +53,84 @@ class RandomPart:
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
         return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
+    def holds(self, people: pa.Array | None, first: int, rows: int) -> Booleans:
+        """Return the mask of a batch's records that belong to the part."""
+        return self.priorities(people, first, rows) < np.uint64(self.threshold)
 
-class OutsidePart:
-    """Selects records outside a random part, among those of another choice, if any."""
 
-    def __init__(self, part: RandomPart, among: "FirstOfPerson | IndexedRecords | None") -> None:
-        self.column = part.person
-        self._part, self._among = part, among
+class RecordChoice:
+    """Selects records during a scan: the first one of every person, and those outside a part.
+
+    Memory: 8 bytes per person.
+
+    Parameters
+    ----------
+    person
+        The column that identifies the person; None for all records.
+    fields
+        Whether it consists of fields of a text file.
+    part
+        A random part that is left out; None for none.
+
+    Examples
+    --------
+    >>> choice = RecordChoice("id")
+    >>> choice.chosen(pa.array([7, 8, 7]), 0, 3, None).tolist()
+    [True, True, False]
+    >>> choice.chosen(pa.array([9, 8]), 3, 2, None).tolist()
+    [True, False]
+    """
+
+    def __init__(
+        self, person: str | None = None, *, fields: bool = False, part: RandomPart | None = None
+    ) -> None:
+        self.person = person
+        self._fields = fields
+        self._part = part
+        self.reset()
 
     def reset(self) -> None:
         """Forget all people seen."""
-        if self._among is not None:
-            self._among.reset()
+        self._seen: list[Keys] = []
 
     def chosen(
         self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
     ) -> Booleans:
-        """Return the mask of a batch's records; see `FirstOfPerson.chosen`."""
-        outside = self._part.priorities(people, first, rows) >= np.uint64(self._part.threshold)
-        kept = outside if kept is None else outside & kept
-        return kept if self._among is None else self._among.chosen(people, first, rows, kept)
+        """Return the mask of the chosen records of a batch.
 
+        Parameters
+        ----------
+        people
+            The identifying column of the batch, if there is one.
+        first, rows
+            The number of records before the batch, and in it.
+        kept
+            Mask of the records that are not dropped; None for all.
+        """
+        mask = np.ones(rows, dtype=np.bool_) if kept is None else kept
+        if self._part is not None:
+            mask = mask & ~self._part.holds(people, first, rows)
+        if self.person is None:
+            return mask
+        assert people is not None
+        keys = person_keys(people, self.person, first, fields=self._fields)
+        indices = np.flatnonzero(mask)
+        distinct, first_index = np.unique(keys[indices], return_index=True)
+        new = np.ones(len(distinct), dtype=np.bool_)
+        for run in self._seen:
+            nearest = np.minimum(np.searchsorted(run, distinct), len(run) - 1)
+            new &= run[nearest] != distinct
+        self._add(distinct[new])
+        mask = np.zeros(rows, dtype=np.bool_)
+        mask[indices[first_index[new]]] = True
+        return mask
 
-RecordChoice: TypeAlias = FirstOfPerson | IndexedRecords | OutsidePart
-"""Selection of records during a scan, by an identifying column or by index."""
+    def _add(self, keys: Keys) -> None:
+        """Add a sorted run of new keys; runs of similar length are merged, so O(log n) remain."""
+        if len(keys):
+            self._seen.append(keys)
+        while len(self._seen) > 1 and len(self._seen[-2]) <= 2 * len(self._seen[-1]):
+            self._seen[-2:] = [np.sort(np.concatenate(self._seen[-2:]))]
 
 
 def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = False) -> Keys:

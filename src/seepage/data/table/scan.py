@@ -14,7 +14,7 @@ from seepage.data.table.column import Column, columns_of
 from seepage.data.table.column_numbers import NumberSummary, record_priorities
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
-from seepage.data.table.persons import FirstOfPerson, OutsidePart, RandomPart, RecordChoice
+from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.sources import Source, open_source
 from seepage.errors import TableError
 
@@ -181,7 +181,7 @@ class TableScan:
         The codes of columns that need bin edges not known yet are None.
         """
         names = [column.name for column in self.columns]
-        person = None if self._choice is None else self._choice.column
+        person = None if self._choice is None else self._choice.person
         further = (name for name in (person, self._beside) if name is not None)
         to_read = list(dict.fromkeys([*names, *further]))
         for batch in self._source.batches(to_read):
@@ -359,7 +359,7 @@ def open_scan(
     columns = columns_of(source.names, chosen, fields=source.fields)
     if source.rows_total == 0:
         raise TableError("the table has no records")
-    person = chosen.person
-    first = None if person is None else FirstOfPerson(person, fields=source.fields)
-    choice = first if part is None else OutsidePart(part, first)
+    choice = None
+    if chosen.person is not None or part is not None:
+        choice = RecordChoice(chosen.person, fields=source.fields, part=part)
     return TableScan(source, columns, chosen, choice=choice)
