@@ -90,6 +90,7 @@ def test_a_benchmark_of_a_sample_says_so(folder, tmp_path, which):
 
 
 COUNTED = "has no effect: t.pairs is counted already"
+SPARK = "reads Parquet files, and t.pairs is counted already"
 PLANNED = "has no effect: with --plan, DATA are reports"
 WITHOUT_EFFECT = {
     "bins of counts": ("count t.pairs -o x --bins a=0,1,2", f"--bins {COUNTED}"),
@@ -98,7 +99,7 @@ WITHOUT_EFFECT = {
     "delimiter of counts": ("analyse t.pairs --delimiter ;", f"--delimiter {COUNTED}"),
     "values of counts": ("simulate t.pairs -m grr --max-values 99", f"--max-values {COUNTED}"),
     "domain of counts": ("count t.pairs -o x --domain t.pairs", f"--domain {COUNTED}"),
-    "engine of counts": ("count t.pairs -o x --engine spark", f"--engine {COUNTED}"),
+    "engine of counts": ("count t.pairs -o x --engine spark", f"--engine spark {SPARK}"),
     "counts to calibrate": ("calibrate t.pairs --limit 3 --bins 4", f"--bins {COUNTED}"),
     "spark of reports": ("analyse t.csv --plan plan.json --engine spark", f"--engine {PLANNED}"),
     "sample of reports": ("analyse t.csv --plan plan.json --sample 9", f"--sample {PLANNED}"),
