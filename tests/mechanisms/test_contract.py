@@ -164,7 +164,7 @@ def test_consistent_estimates_are_distributions_and_say_so(name: str) -> None:
 @every_mechanism
 def test_batches_give_the_estimate_of_the_whole(name: str) -> None:
     tested, codes = make(name, 3, 2.0), np.arange(1000) % 3
-    batches = list(tested.perturb_batches(codes, 5, rows=300))
+    batches = [tested.perturb(codes[start : start + 300], 5) for start in range(0, 1000, 300)]
     assert [len(batch) for batch in batches] == [300, 300, 300, 100]
     tallies = np.sum([tested.tally(batch) for batch in batches], axis=0)
     whole = tested.estimate(iter(batches))

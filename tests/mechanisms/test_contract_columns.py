@@ -59,7 +59,6 @@ def test_empty_columns(name: str, secure: bool) -> None:
     assert tested.infer(reports).shape == (0,)
     assert tested.log_likelihood(reports).shape == (0, 4)
     assert tested.tally(reports).tolist() == [0.0] * 4
-    assert list(tested.perturb_batches([])) == []
     for nothing in (reports, []):
         with pytest.raises(InputError, match="without reports"):
             tested.estimate(nothing)
@@ -192,10 +191,9 @@ def test_reports_come_from_the_operating_system_unless_there_is_a_seed(
         raise PermissionError
 
     monkeypatch.setattr("os.urandom", asked)
-    for call in (tested.perturb, lambda *a: list(tested.perturb_batches(*a))):
-        assert call(codes, 81)
-        with pytest.raises(PermissionError):
-            call(codes)
+    assert tested.perturb(codes, 81)
+    with pytest.raises(PermissionError):
+        tested.perturb(codes)
 
 
 @every_registered

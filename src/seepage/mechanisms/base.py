@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -140,9 +140,10 @@ class Mechanism(ABC):
 
     @property
     def bits(self) -> float:
-        """The size of one report in bits."""
+        """The size of one report in bits: log2 of the number of outputs, if they are numbered."""
         report = self.draw(np.zeros(1, dtype=np.int64), Randomness(None))
-        return 8.0 * int(report.array().nbytes)
+        numbered = isinstance(report, ValueReports)
+        return math.log2(self.outputs) if numbered else 8.0 * int(report.array().nbytes)
 
     # Reports ------------------------------------------------------------------------------------
 
@@ -163,15 +164,6 @@ class Mechanism(ABC):
     @abstractmethod
     def draw(self, codes: Integers, source: Randomness) -> Reports:
         """Return one report for each code; the codes have been checked."""
-
-    def perturb_batches(
-        self, codes: ArrayLike, rng: Seed = None, *, rows: int = ROWS
-    ) -> Iterator[Any]:
-        """Yield the reports in batches of `rows` reports, in constant memory."""
-        checked, source = self.checked_codes(codes), randomness(rng)
-        _checks.integer(rows, "rows", 1, _checks.MAX_RECORDS)
-        for start in range(0, len(checked), rows):
-            yield self.draw(checked[start : start + rows], source)
 
     # Estimates ----------------------------------------------------------------------------------
 
@@ -303,7 +295,7 @@ class Mechanism(ABC):
 
     def inferred_channel(self) -> Floats:
         """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere."""
-        channel = np.full((self.k, self.k), self.miss_rate / max(1, self.k - 1))
+        channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
         np.fill_diagonal(channel, self.hit_rate)
         return channel
 

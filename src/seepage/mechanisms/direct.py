@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.exact_draws import ROWS, Randomness, exp_below
 from seepage.mechanisms.reports import BitReports, ValueReports
 from seepage.mechanisms.two_level import MixtureMechanism, RelaxedMechanism, SetMechanism
@@ -60,11 +59,6 @@ class DirectResponse(MixtureMechanism):
 
     def __init__(self, k: int, true: Fraction, **parameters: Any) -> None:
         super().__init__(k, true if k != 1 else Fraction(1), size=1, **parameters)
-
-    @property
-    def bits(self) -> float:
-        """The size of one report: log2(k)."""
-        return math.log2(self.k)
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
         """Return the values themselves, each replaced by a uniform one unless it is kept."""
@@ -228,11 +222,6 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
         size = max(1, math.floor(values / (growth + 1)))
         inside = size * growth / (size * growth + values - size)
         super().__init__(k, inside, size=size, epsilon=epsilon)
-
-    @property
-    def likely_sets(self) -> LikelySets:
-        """Every set of w values [theory: Whole reports]."""
-        return LikelySets("subsets", self.contrast, self.size)
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
         """Return uniform subsets; the true value is forced in with probability s."""

@@ -38,12 +38,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seepage import _checks
-from seepage._numerics import UNIT, Booleans, Floats, Integers, round_up
-from seepage.data.channel import Channel, as_matrix
-from seepage.leakage.leaks import Leakage, named_witness
-from seepage.leakage.likely_sets import LikelySets
+from seepage._numerics import Booleans, Floats, Integers
 from seepage.mechanisms.exact_draws import ROWS, Randomness, exp_below, log_nearest
 from seepage.mechanisms.reports import DamagedReportError, HashReports, ValueReports
+from seepage.mechanisms.transition_matrix import ListedMechanism
 from seepage.mechanisms.two_level import MixtureMechanism
 
 MAX_BUCKETS = 1 << 16
@@ -149,22 +147,9 @@ class LocalHashing(MixtureMechanism):
         return np.asarray(hashed == reports.buckets[:, None])
 
     @cached_property
-    def hit_rate(self) -> float:
-        """The rate a = p (g/k) (1 - (1-1/g)^k) + (1-p) (1-1/g)^(k-1) / k, summed directly."""
-        log_outside = math.log1p(-1 / self.buckets)
-        chosen = -math.expm1(self.k * log_outside) * self.buckets / self.k
-        empty = math.exp((self.k - 1) * log_outside) / self.k
-        return float(self.true) * chosen + float(1 - self.true) * empty
-
-    @cached_property
     def _logarithms(self) -> tuple[float, float]:
         """The log-probabilities of the true bucket and of each other bucket."""
         return log_nearest(self.true), log_nearest((1 - self.true) / (self.buckets - 1))
-
-    def log_likelihood(self, reports: HashReports) -> Floats:
-        """Return ln P(bucket given the seed and u)."""
-        self.check_reports(reports)
-        return np.where(self.supported(reports), *self._logarithms)
 
     def witness_report(self, likely: Booleans) -> HashReports | None:
         """Return a report whose bucket holds exactly the values `likely`; None if none is found.
@@ -268,7 +253,7 @@ class OLH(LocalHashing):
         super().__init__(k, epsilon, min(round(growth) + 1, MAX_BUCKETS))
 
 
-class HadamardResponse(MixtureMechanism):
+class HadamardResponse(ListedMechanism, MixtureMechanism):
     """Hadamard response: report one of K outputs, each of which supports half of the codes below K.
 
     K is the smallest power of 2 above k, and output y supports the values v for which v + 1 and y
@@ -301,8 +286,7 @@ class HadamardResponse(MixtureMechanism):
     """
 
     name = "hadamard"
-    reports = ValueReports
-    likely_sets = guess_sets = None  # type: ignore[assignment]
+    likely_sets = None  # type: ignore[assignment]
 
     def __init__(self, k: int, epsilon: float) -> None:
         growth = exp_below(epsilon)
@@ -313,11 +297,6 @@ class HadamardResponse(MixtureMechanism):
     def uniform_support(self) -> Fraction:
         """The probability 1/2 that a uniform output supports the value."""
         return self.other
-
-    @property
-    def bits(self) -> float:
-        """The size of one report: log2 of the number of outputs."""
-        return math.log2(self.outputs)
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
         """Return a uniform output for each value, changed to one that supports it if it is kept."""
@@ -338,56 +317,18 @@ class HadamardResponse(MixtureMechanism):
         return np.asarray(np.bitwise_count(common) % 2 == 0)
 
     @cached_property
+    def _relative(self) -> Floats:
+        """The contrast, or 0, by value and output, less that of the first value, k x outputs."""
+        excess = np.where(self._sets.T, self.contrast, 0.0)
+        return np.asarray(excess - excess[0])
+
+    @cached_property
     def _logarithms(self) -> tuple[float, float]:
         """The log-probabilities of an output that supports the value, and of another."""
         inside, outside = 2 * self.true / self.outputs, 2 * (1 - self.true) / self.outputs
         return log_nearest(inside), log_nearest(outside)
 
-    def log_likelihood(self, reports: ValueReports) -> Floats:
-        """Return ln P(output given u)."""
-        self.check_reports(reports)
-        return np.where(self.supported(reports), *self._logarithms)
-
     def channel(self) -> Floats:
         """Return P(output given value), k x outputs."""
         inside, outside = map(math.exp, self._logarithms)
         return np.where(self._sets.T, inside, outside)
-
-    def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: uniform among the supported values, or all if none.
-
-        Not symmetric in the values, which share outputs with sets of different sizes.
-        """
-        sets = self._sets | ~self._sets.any(axis=1, keepdims=True)
-        return np.asarray(self.channel() @ (sets / sets.sum(axis=1, keepdims=True)))
-
-    @cached_property
-    def hit_rate(self) -> float:
-        """The probability of a right guess, averaged over the values."""
-        return float(np.diag(self.inferred_channel()).mean())
-
-    @property
-    def miss_rate(self) -> float:
-        """The probability of a wrong guess, averaged over the values."""
-        return 1.0 - self.hit_rate
-
-    def witness_report(self, likely: Booleans) -> ValueReports:
-        """Return the outputs that support exactly `likely`: one, or none."""
-        output = np.flatnonzero((self._sets == np.asarray(likely)).all(axis=1))[:1]
-        return ValueReports.of(self.describe(), output, self.outputs)
-
-    def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the exact leakage of the whole report, the largest ratio over the K outputs.
-
-        Rounded up: a mass is a sum of k cells.
-        """
-        self.check_columns(G)
-        matrix = as_matrix(G)
-        masses = matrix @ self._sets.T.astype(np.float64)
-        best = LikelySets("singletons", self.contrast).best_pair(masses)
-        if best.value == 0 or (matrix == matrix[0]).all():
-            return Leakage(0.0, None)
-        guard = -math.expm1(-self.contrast) * 4 * (self.k + 8) * UNIT
-        likely = self._sets[best.likely.argmax()]
-        witness = named_witness(G, best.likelier, best.other, likely, self.witness_report(likely))
-        return Leakage(min(round_up(best.value, 3 * self.k) + guard, self.contrast), witness)

@@ -1,7 +1,7 @@
 """Mechanisms given by a transition matrix, drawn from exact integer thresholds."""
 
 import hashlib
-import math
+from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 
@@ -34,7 +34,85 @@ TIE_TOLERANCE = 1e-9
 """Log-likelihoods within this of the largest are tied: equal but for rounding of the matrix."""
 
 
-class MatrixMechanism(Mechanism):
+class ListedMechanism(Mechanism):
+    """A mechanism with few outputs, all of which are listed: its transition matrix is `channel`."""
+
+    reports = ValueReports
+    guess_sets = None
+
+    @cached_property
+    @abstractmethod
+    def _relative(self) -> Floats:
+        """The logarithms of C[x, r] / C[0, r] for the matrix C of `channel`, k x outputs."""
+
+    @cached_property
+    def _tied(self) -> Booleans:
+        """The values of maximum likelihood for each output, up to rounding, outputs x k."""
+        return np.asarray(self._relative >= self._relative.max(axis=0) - TIE_TOLERANCE).T
+
+    def guess(self, reports: ValueReports, source: Randomness) -> Integers:
+        """Return the likeliest value of each report, ties at random."""
+        words = BitReports.pack(self._tied)[reports.below(self.outputs)]
+        return guess_supported(words, self.k, source)
+
+    def inferred_channel(self) -> Floats:
+        """Return P(guess given value), k x k: uniform among tied values [paper, Appendix B]."""
+        guesses = self._tied / self._tied.sum(axis=1, keepdims=True)
+        return np.asarray(self.channel() @ guesses)
+
+    @cached_property
+    def hit_rate(self) -> float:
+        """The probability of a right guess, averaged over the values."""
+        return float(np.diag(self.inferred_channel()).mean())
+
+    @property
+    def miss_rate(self) -> float:
+        """The probability of a wrong guess, averaged over the values."""
+        return 1.0 - self.hit_rate
+
+    @property
+    def _likely(self) -> Booleans:
+        """The values of maximum likelihood for each output, k x outputs."""
+        return np.asarray(self._relative == self._relative.max(axis=0))
+
+    def witness_report(self, likely: Booleans) -> ValueReports:
+        """Return an output whose values of maximum likelihood are exactly `likely`."""
+        matches = np.flatnonzero((self._likely == np.asarray(likely)[:, None]).all(axis=0))
+        if not len(matches):
+            raise InputError("likely must be the most likely values of some output, got others")
+        return ValueReports.of(self.describe(), matches[:1], self.outputs)
+
+    def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
+        """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r], W = G C, rounded up.
+
+        Notes
+        -----
+        With c the smallest entry of a column of C, W is c + G (C - c): only the excess over c is
+        summed, so small leakages keep their precision.  Where the entries of a column differ by a
+        factor above e^700 the value may be as large as `epsilon`.
+        """
+        if self.outputs == 1:  # exactly 0, without rounding errors
+            return Leakage(0.0, None)
+        matrix = as_matrix(G)
+        high, low = self._relative.max(axis=0), self._relative.min(axis=0)
+        excess = np.exp(self._relative - high) * -np.expm1(low - self._relative)
+        likelihood = matrix @ excess
+        gap = np.ptp(likelihood, axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.log1p(gap / (np.exp(low - high) + likelihood.min(axis=0)))
+        ratios = np.where(gap > 0, ratios, 0.0)
+        output = int(ratios.argmax())
+        if ratios[output] == 0:
+            return Leakage(0.0, None)
+        rows = int(likelihood[:, output].argmax()), int(likelihood[:, output].argmin())
+        report = ValueReports.of(self.describe(), np.array([output]), self.outputs)
+        witness = named_witness(G, *rows, self._likely[:, output], report)
+        terms, epsilon = self.k + self.outputs + 64, self.epsilon
+        slack = UNIT * (16 * terms * min(epsilon, 1.0) + 8 * epsilon)
+        return Leakage(min(float(ratios[output]) + slack, epsilon), witness)
+
+
+class MatrixMechanism(ListedMechanism):
     """The mechanism of a transition matrix.
 
     Parameters
@@ -79,7 +157,6 @@ class MatrixMechanism(Mechanism):
     """
 
     name = "matrix"
-    reports = ValueReports
 
     def __init__(self, matrix: Channel | ArrayLike, name: str = "matrix") -> None:
         channel = as_matrix(matrix, "matrix")
@@ -106,10 +183,20 @@ class MatrixMechanism(Mechanism):
         super().__init__(k, outputs=outputs, thresholds=digest.hexdigest())
         self.name, self.outputs, self.thresholds = name, outputs, thresholds
         self.thresholds.flags.writeable = False
+
+    @cached_property
+    def _relative(self) -> Floats:
+        """The logarithms of T[x, r] / T[0, r], from exact differences where a ratio is near 1."""
+        possible = self.thresholds[0] > 0
+        ratios = np.zeros(self.thresholds.shape)
+        positive = self.thresholds[:, possible]
+        difference = np.asarray((positive - positive[0]) / positive[0], dtype=np.float64)
+        logarithms = np.log(positive.astype(np.float64))
         with np.errstate(divide="ignore"):
-            self._first = np.log(self.channel()[0])
-        self._relative = _log_ratios(thresholds)
-        self._slack = UNIT * (16 * (k + outputs + 64) * min(self.epsilon, 1.0) + 8 * self.epsilon)
+            near_one = np.log1p(difference)
+        of_logs = logarithms - logarithms[0]
+        ratios[:, possible] = np.where(np.abs(difference) < 0.5, near_one, of_logs)
+        return ratios
 
     @property
     def epsilon(self) -> float:
@@ -120,11 +207,6 @@ class MatrixMechanism(Mechanism):
     def realised_epsilon(self) -> float:
         """The largest log-ratio within a column of the thresholds, rounded up."""
         return log_above(largest_ratio(self.thresholds))
-
-    @property
-    def bits(self) -> float:
-        """The size of one report: log2 of the number of outputs."""
-        return math.log2(self.outputs)
 
     def channel(self) -> Floats:
         """Return P(output given value), k x outputs."""
@@ -209,73 +291,12 @@ class MatrixMechanism(Mechanism):
             second = share * true + (1 - share) * (squares.sum(axis=0) - true) / max(1, self.k - 1)
         return np.maximum(second - share, 0.0) / count
 
-    # The adversary ------------------------------------------------------------------------------
-
-    @cached_property
-    def _tied(self) -> Booleans:
-        """The values of maximum likelihood for each output, up to rounding, outputs x k."""
-        return np.asarray(self._relative >= self._relative.max(axis=0) - TIE_TOLERANCE).T
-
-    def guess(self, reports: ValueReports, source: Randomness) -> Integers:
-        """Return the likeliest value of each report, ties at random."""
-        words = BitReports.pack(self._tied)[reports.below(self.outputs)]
-        return guess_supported(words, self.k, source)
-
-    def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: uniform among tied values [paper, Appendix B]."""
-        guesses = self._tied / self._tied.sum(axis=1, keepdims=True)
-        return np.asarray(self.channel() @ guesses)
-
-    @cached_property
-    def hit_rate(self) -> float:
-        """The probability of a right guess, averaged over the values."""
-        return float(np.diag(self.inferred_channel()).mean())
-
-    guess_sets = None
-
     def log_likelihood(self, reports: ValueReports) -> Floats:
         """Return ln C[u, r] for each reported r."""
         self.check_reports(reports)
-        return np.asarray((self._first + self._relative).T[reports.below(self.outputs)])
-
-    @property
-    def _likely(self) -> Booleans:
-        """The values of maximum likelihood for each output, k x outputs."""
-        return np.asarray(self._relative == self._relative.max(axis=0))
-
-    def witness_report(self, likely: Booleans) -> ValueReports:
-        """Return an output whose values of maximum likelihood are exactly `likely`."""
-        matches = np.flatnonzero((self._likely == np.asarray(likely)[:, None]).all(axis=0))
-        if not len(matches):
-            raise InputError("likely must be the most likely values of some output, got others")
-        return ValueReports.of(self.describe(), matches[:1], self.outputs)
-
-    def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r], W = G C, rounded up.
-
-        Notes
-        -----
-        With c the smallest entry of a column of C, W is c + G (C - c): only the excess over c is
-        summed, so small leakages keep their precision.  Where the entries of a column differ by a
-        factor above e^700 the value may be as large as `epsilon`.
-        """
-        if self.outputs == 1:  # exactly 0, without rounding errors
-            return Leakage(0.0, None)
-        matrix = as_matrix(G)
-        high, low = self._relative.max(axis=0), self._relative.min(axis=0)
-        excess = np.exp(self._relative - high) * -np.expm1(low - self._relative)
-        likelihood = matrix @ excess
-        gap = np.ptp(likelihood, axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.log1p(gap / (np.exp(low - high) + likelihood.min(axis=0)))
-        ratios = np.where(gap > 0, ratios, 0.0)
-        output = int(ratios.argmax())
-        if ratios[output] == 0:
-            return Leakage(0.0, None)
-        rows = int(likelihood[:, output].argmax()), int(likelihood[:, output].argmin())
-        report = ValueReports.of(self.describe(), np.array([output]), self.outputs)
-        witness = named_witness(G, *rows, self._likely[:, output], report)
-        return Leakage(min(float(ratios[output]) + self._slack, self.epsilon), witness)
+        with np.errstate(divide="ignore"):
+            first = np.log(self.channel()[0])
+        return np.asarray((first + self._relative).T[reports.below(self.outputs)])
 
 
 def least_squares_inverse(channel: Floats, probabilities: Floats, cutoff: float = 1e-15) -> Floats:
@@ -305,17 +326,3 @@ def _possible_under_all(matrix: Thresholds) -> Thresholds:
             "holds zeros and other numbers, which no finite epsilon allows"
         )
     return matrix
-
-
-def _log_ratios(thresholds: Thresholds) -> Floats:
-    """Return ln T[x, r] / T[0, r], from exact differences where the ratio is near 1."""
-    possible = thresholds[0] > 0
-    ratios = np.zeros(thresholds.shape)
-    positive = thresholds[:, possible]
-    difference = np.asarray((positive - positive[0]) / positive[0], dtype=np.float64)
-    logarithms = np.log(positive.astype(np.float64))
-    with np.errstate(divide="ignore"):
-        near_one = np.log1p(difference)
-    of_logs = logarithms - logarithms[0]
-    ratios[:, possible] = np.where(np.abs(difference) < 0.5, near_one, of_logs)
-    return ratios

@@ -217,15 +217,6 @@ class TwoLevelMechanism(Mechanism):
         unsupported = float(1 - self.true) * (1.0 - no_other / self.k)
         return unsupported + float(self.true) * _not_chosen(float(self.other), self.k)
 
-    def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere.
-
-        Computed from the rounded `1 - hit_rate`, so that simulations reproduce bit for bit.
-        """
-        channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
-        np.fill_diagonal(channel, self.hit_rate)
-        return channel
-
     @property
     def guess_contrast(self) -> float:
         """The log-ratio ln a (k - 1)/(1 - a); ln p (k - 1)/(w - p) for sets of w values."""
@@ -265,14 +256,7 @@ class TwoLevelMechanism(Mechanism):
     def log_likelihood(self, reports: Any) -> Floats:
         """Return ln P(report given u), one row per report and one column per value u."""
         self.check_reports(reports)
-        likely, unlikely = self._logarithms
-        sets = self.supported(reports)
-        if self.size is not None:
-            return np.where(sets, likely, unlikely)
-        count = sets.sum(axis=1)
-        q_set, q_unset = log_nearest(self.other), log_nearest(1 - self.other)
-        shared = count * q_set + (self.k - count) * q_unset
-        return np.asarray(shared[:, None] + np.where(sets, likely, unlikely))
+        return np.where(self.supported(reports), *self._logarithms)
 
 
 class MixtureMechanism(TwoLevelMechanism):
@@ -367,6 +351,15 @@ class SetMechanism(TwoLevelMechanism):
     def packed(self, reports: BitReports) -> NDArray[np.uint64]:
         """Return the reports as they are: bits of 64-bit words."""
         return reports.words
+
+    def log_likelihood(self, reports: BitReports) -> Floats:
+        """Return ln P(report given u): for any set, bits are independent."""
+        found = super().log_likelihood(reports)
+        if self.size is not None:
+            return found
+        count = BitReports.set_sizes(reports.words)
+        q_set, q_unset = log_nearest(self.other), log_nearest(1 - self.other)
+        return np.asarray(found + (count * q_set + (self.k - count) * q_unset)[:, None])
 
     def witness_report(self, likely: Booleans) -> BitReports:
         """Return the report that is the set `likely` itself."""

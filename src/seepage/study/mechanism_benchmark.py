@@ -18,6 +18,7 @@ from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import releases
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.exact_draws import ROWS
 from seepage.study.benchmarks import ScoreTable, checked_budgets, label_of
 from seepage.study.statistical import mechanisms_of
 
@@ -238,10 +239,10 @@ def _simulate(used: Mechanism, counts: Any, rng: np.random.Generator) -> tuple[f
     wrong: list[Any] = []
 
     def batches() -> Iterator[Any]:
-        done = 0
-        for reports in used.perturb_batches(codes, rng):
-            wrong.append(used.infer(reports, rng) != codes[done : done + len(reports)])
-            done += len(reports)
+        for start in range(0, len(codes), ROWS):
+            true = codes[start : start + ROWS]
+            reports = used.perturb(true, rng)
+            wrong.append(used.infer(reports, rng) != true)
             yield reports
 
     error = 0.0
