@@ -185,7 +185,8 @@ import numpy as np
 from benchmarks.mechanisms import _make
 codes = np.random.default_rng(6).integers(0, int(sys.argv[2]), int(sys.argv[3]), dtype=np.uint8)
 ours = _make(sys.argv[1], int(sys.argv[2]))
-print(ours.estimate(ours.perturb_batches(codes, 7)).records)
+parts = np.array_split(codes, -(-len(codes) >> 16))
+print(ours.estimate(ours.perturb(part, 7) for part in parts).records)
 print(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
 

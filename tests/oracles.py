@@ -3,7 +3,8 @@
 * `algorithm_1` and `algorithm_2` are the paper's two listings, line by line;
 * `best_ratio` tries every set in exact fractions, `exact_ratio` every report;
 * `leakage` and `exact` turn them into nats with some sixty correct digits;
-* `certified_relaxation` is a linear program.
+* `certified_relaxation` is a linear program;
+* `bit_matrix` lists the reports of a unary encoding.
 
 Floats are taken as the rationals they are, so nothing is rounded before the last logarithm.
 """
@@ -12,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import numpy as np
 from scipy.optimize import linprog
@@ -166,6 +167,22 @@ def saturation(channel: Matrix) -> Decimal:
     identity = [[Fraction(int(i == j)) for j in range(len(rows[0]))] for i in range(len(rows[0]))]
     found = exact_ratio(rows, identity)
     return Decimal("Infinity") if found is None else log1p(found)
+
+
+def bit_matrix(k: int, p: float, q: float) -> np.ndarray:
+    """Return P(bits given value) of a unary encoding, one column for each of the 2^k reports."""
+    return np.array(
+        [
+            [
+                math.prod(
+                    (p if i == value else q) if bit else 1 - (p if i == value else q)
+                    for i, bit in enumerate(bits)
+                )
+                for bits in product((0, 1), repeat=k)
+            ]
+            for value in range(k)
+        ]
+    )
 
 
 # Linear program ----------------------------------------------------------------------------------

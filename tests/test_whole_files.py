@@ -15,7 +15,6 @@ from seepage import _files
 from seepage._files import whole_file, writable
 from seepage.collection.perturb import perturb_file
 from seepage.errors import InputError
-from seepage.mechanisms.direct import GRR
 
 PAIRS = sp.load_pairs("adult").select(["sex", "income"])
 PEOPLE = pa.table({"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25})
@@ -36,7 +35,6 @@ WRITERS = {
     "perturbed": lambda path: perturb_file(plan(), PEOPLE, path),
     "plan": lambda path: plan().save(path),
     "report": lambda path: result().report(path),
-    "reports": lambda path: GRR(3, 1.0).perturb([0, 1, 2], 1).save(path),
 }
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import oracles
 import seepage as sp
 from seepage.auditing.exact_privacy import ExactPrivacy
 
@@ -102,10 +103,12 @@ def test_pairs_of_values_have_the_delta_of_the_whole_matrix():
     ):
         attribute = sp.Randomiser.read(parameters)["value"]
         exact = ExactPrivacy(attribute, 1, False)
-        ratios = attribute.matrix.max(axis=0) / attribute.matrix.min(axis=0)
+        bits = "p" in parameters
+        matrix = oracles.bit_matrix(*parameters.values()) if bits else attribute.matrix
+        ratios = matrix.max(axis=0) / matrix.min(axis=0)
         assert exact.pure == pytest.approx(math.log(ratios.max()), abs=1e-12)
         for epsilon in (0.0, 0.3):
-            expected = brute_delta(attribute.matrix, epsilon)
+            expected = brute_delta(matrix, epsilon)
             assert exact.delta(epsilon)[0] == pytest.approx(expected, abs=1e-12)
 
 

@@ -2,15 +2,18 @@
 
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from seepage.mechanisms import mechanism, registered
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import true_probability
 from seepage.mechanisms.exact_draws import CERTAIN
-from seepage.mechanisms.reports import Reports
+from seepage.mechanisms.reports import Reports, open_parquet, reports_from_arrow
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 
 MATRIX = "matrix"
@@ -50,6 +53,20 @@ def split_thresholds(k: int, epsilon: float) -> np.ndarray:
 def likelihoods(tested: Mechanism, reports: Reports) -> np.ndarray:
     """P(report given value), one row a report."""
     return np.exp(tested.log_likelihood(reports))
+
+
+def write(reports: Reports, path: Path) -> None:
+    """Write a Parquet file with the one column `report`."""
+    field = reports.field("report")
+    pq.write_table(
+        pa.table([reports.array()], schema=pa.schema([field])), path, write_page_checksum=True
+    )
+
+
+def read(path: Path) -> Reports:
+    with open_parquet(path) as parquet:
+        table = parquet.read()
+        return reports_from_arrow(table.column(0), table.schema.field(0))
 
 
 def same(first: Reports, second: Reports) -> bool:

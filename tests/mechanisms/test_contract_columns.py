@@ -5,14 +5,25 @@ import math
 
 import numpy as np
 import pytest
-from contract import IMPOSSIBLE, MATRIX, NAMES, PURE, every_mechanism, every_registered, make, same
+from contract import (
+    IMPOSSIBLE,
+    MATRIX,
+    NAMES,
+    PURE,
+    every_mechanism,
+    every_registered,
+    make,
+    read,
+    same,
+    write,
+)
 from scipy.stats import chisquare
 
 from seepage.designs.report_channels import build_mechanism
 from seepage.errors import InputError
 from seepage.mechanisms import mechanism
 from seepage.mechanisms.exact_draws import ROWS
-from seepage.mechanisms.reports import Reports, reports_from_arrow
+from seepage.mechanisms.reports import reports_from_arrow
 
 # Odd columns -------------------------------------------------------------------------------------
 
@@ -143,8 +154,8 @@ def test_reports_survive_arrow_and_parquet(name: str, k: int, rows: int, tmp_pat
     tested = make(name, k, 1.0)
     reports = tested.perturb(np.arange(rows) % k, 71)
     path = tmp_path / "reports.parquet"
-    reports.save(path)
-    back = Reports.load(path)
+    write(reports, path)
+    back = read(path)
     sliced = reports_from_arrow(reports.array()[50:], reports.field("anything"))
     assert same(back, reports)
     assert repr(back) == repr(reports)

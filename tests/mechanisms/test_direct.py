@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from contract import read, write
 from scipy import stats
 
 from seepage.errors import InputError
@@ -17,7 +18,7 @@ from seepage.mechanisms.direct import (
     true_probability,
 )
 from seepage.mechanisms.exact_draws import CERTAIN, exp_below
-from seepage.mechanisms.reports import BitReports, Reports, ValueReports
+from seepage.mechanisms.reports import BitReports, ValueReports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]
 SIZES = [2, 3, 7, 128, 1000]
@@ -155,8 +156,8 @@ def test_reports_use_the_smallest_integers(k, dtype, tmp_path):
     reports = mechanism.perturb(np.arange(0, k, max(1, k // 50)), 3)
     assert reports.values.dtype == np.dtype(dtype)
     assert reports.values.max() < k
-    reports.save(tmp_path / "reports.parquet")
-    again = Reports.load(tmp_path / "reports.parquet")
+    write(reports, tmp_path / "reports.parquet")
+    again = read(tmp_path / "reports.parquet")
     assert mechanism.infer(again).tolist() == reports.values.tolist()
 
 

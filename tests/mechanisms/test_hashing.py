@@ -8,11 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from contract import read, write
 from scipy import stats
 
 from seepage.errors import InputError
 from seepage.mechanisms.hashing import BLH, MAX_BUCKETS, OLH, LocalHashing, bucket_of
-from seepage.mechanisms.reports import HashReports, Reports
+from seepage.mechanisms.reports import HashReports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]
 FAMILIES = [BLH, OLH]
@@ -258,8 +259,8 @@ def test_reports_use_the_smallest_integers_and_survive_a_file(epsilon, dtype, tm
     mechanism = OLH(1000, epsilon)
     reports = mechanism.perturb(np.arange(300), 2)
     assert reports.buckets.dtype == np.dtype(dtype)
-    reports.save(tmp_path / "reports.parquet")
-    again = Reports.load(tmp_path / "reports.parquet")
+    write(reports, tmp_path / "reports.parquet")
+    again = read(tmp_path / "reports.parquet")
     assert np.array_equal(again.seeds, reports.seeds)
     assert np.array_equal(mechanism.tally(again), mechanism.tally(reports))
     assert np.array_equal(mechanism.infer(again, 1), mechanism.infer(reports, 1))

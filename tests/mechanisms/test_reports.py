@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from contract import read, write
 
 import seepage as sp
 from seepage.errors import InputError
-from seepage.mechanisms.reports import METADATA, BitReports, Reports, count_bits
+from seepage.mechanisms.reports import METADATA, BitReports, count_bits
 
 MECHANISMS = [sp.GRR(5, 1.0), sp.OUE(5, 1.0), sp.OLH(5, 1.0), sp.SHE(5, 1.0)]
 every_kind = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda made: made.name)
@@ -20,7 +21,7 @@ every_kind = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda made: m
 def test_a_changed_byte_raises_or_changes_nothing(tmp_path, mechanism, step):
     path = tmp_path / "reports.parquet"
     reports = mechanism.perturb([0, 1, 2, 3, 4] * 4)
-    reports.save(path)
+    write(reports, path)
     content, expected = path.read_bytes(), mechanism.estimate(reports).frequencies
     raised = 0
     for position in range(0, len(content), step):
@@ -29,7 +30,7 @@ def test_a_changed_byte_raises_or_changes_nothing(tmp_path, mechanism, step):
         path.write_bytes(bytes(damaged))
         with contextlib.suppress(InputError):
             raised += 1
-            assert (mechanism.estimate(Reports.load(path)).frequencies == expected).all()
+            assert (mechanism.estimate(read(path)).frequencies == expected).all()
             raised -= 1
     assert raised > len(content) / step / 20
 
@@ -44,7 +45,7 @@ def test_missing_or_invalid_metadata_raise(tmp_path, content):
     field = pa.field("report", pa.uint8(), metadata={METADATA: content})
     pq.write_table(pa.table([[1]], schema=pa.schema([field])), tmp_path / "reports.parquet")
     with pytest.raises(InputError, match="'report' does not hold reports: its metadata") as caught:
-        Reports.load(tmp_path / "reports.parquet")
+        read(tmp_path / "reports.parquet")
     assert "\n" not in str(caught.value)
 
 
@@ -66,7 +67,7 @@ def test_another_type_under_true_metadata(tmp_path, mechanism, column):
     field = pa.field("report", column.type, metadata=metadata)
     pq.write_table(pa.table([column], schema=pa.schema([field])), tmp_path / "reports.parquet")
     with pytest.raises(InputError, match="reports"):
-        mechanism.estimate(Reports.load(tmp_path / "reports.parquet"))
+        mechanism.estimate(read(tmp_path / "reports.parquet"))
 
 
 @pytest.mark.parametrize("mechanism", [sp.SHE(3, 1.0), sp.Gaussian(3, 1.0, 1e-6)])

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from contract import read, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,8 +98,8 @@ def test_its_reports_are_identified_by_name_and_thresholds(tmp_path):
     again = sp.MatrixMechanism.from_thresholds(mechanism.thresholds.tolist(), name="survey")
     assert again.describe() == mechanism.describe()
     assert mechanism.describe()["mechanism"] == "survey"
-    mechanism.perturb([0, 1], 3).save(tmp_path / "reports.parquet")
-    assert again.estimate(sp.Reports.load(tmp_path / "reports.parquet")).records == 2
+    write(mechanism.perturb([0, 1], 3), tmp_path / "reports.parquet")
+    assert again.estimate(read(tmp_path / "reports.parquet")).records == 2
     for other in (sp.MatrixMechanism(SURVEY), sp.MatrixMechanism(SURVEY[:, ::-1], name="survey")):
         with pytest.raises(InputError, match="must come from"):
             other.estimate(mechanism.perturb([0, 1], 3))

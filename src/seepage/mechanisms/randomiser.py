@@ -1,12 +1,13 @@
 """`Randomiser`: the published parameters of somebody else's randomiser, as transition matrices."""
 
-import itertools
+import inspect
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -14,16 +15,13 @@ import numpy as np
 from seepage import _checks
 from seepage._files import read_small
 from seepage._numerics import Floats
+from seepage._registry import MECHANISMS
 from seepage.data.channel import as_matrix
 from seepage.data.table.labels import field_key, key_label
 from seepage.errors import InputError
-from seepage.mechanisms import mechanism
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.two_level import TwoLevelMechanism
-from seepage.mechanisms.unary import BasicRAPPOR, Bits, UnaryEncoding
-
-MAX_BITS = 12
-"""Maximum number of bits of a unary encoding whose 2^k reports are listed."""
+from seepage.mechanisms.unary import BasicRAPPOR, Bits
 
 SINGLE = "value"
 """The name of the attribute of a specification that names none."""
@@ -71,12 +69,11 @@ class RandomisedAttribute:
     @property
     def _listed(self) -> tuple[tuple[str, ...], Floats]:
         if self.channel is None or self.copies > 1:
-            rule = f"at most {MAX_BITS} bits, no hash functions, no real numbers"
-            raise InputError(f"{self.name!r} has too many reports for a matrix: {rule}")
+            raise InputError(f"{self.name!r} has too many reports for a matrix")
         return self.channel
 
 
-class Randomiser(Mapping[str, RandomisedAttribute]):
+class Randomiser(dict[str, RandomisedAttribute]):
     """Randomisers of one or several attributes, by name, from published parameters.
 
     Parameters
@@ -124,36 +121,24 @@ class Randomiser(Mapping[str, RandomisedAttribute]):
         kind = RandomisedAttribute, "a RandomisedAttribute"
         given = _checks.items(attributes, "attributes")
         made = [_checks.instance(one, "each of attributes", *kind) for one in given]
-        self._attributes = {one.name: one for one in made}
+        super().__init__((one.name, one) for one in made)
         self.rounds = _checks.integer(rounds, "rounds", 1, _checks.MAX_RECORDS)
         self.memoised = _checks.flag(memoised, "memoised")
-        self.linked = linked if isinstance(linked, bool) else self._groups(linked)
+        self.groups = self._groups(linked)
+        self.linked = linked if isinstance(linked, bool) else self.groups
 
     def _groups(self, linked: Any) -> tuple[tuple[str, ...], ...]:
+        """Return the groups of attributes whose reports can be linked."""
+        if isinstance(linked, bool):
+            return (tuple(self),) if linked else tuple((name,) for name in self)
         groups = [tuple(_checks.texts(one, "linked")) for one in _checks.items(linked, "linked")]
         named = [_checks.choice(name, "each of linked", self) for group in groups for name in group]
         if len(set(named)) < len(named):
             raise _checks.violation("linked", "groups without a common attribute", groups)
         return (*groups, *((name,) for name in self if name not in named))
 
-    @property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The groups of attributes whose reports can be linked."""
-        if isinstance(self.linked, bool):
-            return (tuple(self),) if self.linked else tuple((name,) for name in self)
-        return self.linked
-
-    def __getitem__(self, name: str) -> RandomisedAttribute:
-        return self._attributes[_checks.choice(name, "attribute", self._attributes)]
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._attributes
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._attributes)
-
-    def __len__(self) -> int:
-        return len(self._attributes)
+    def __missing__(self, name: str) -> RandomisedAttribute:
+        return self[_checks.choice(name, "attribute", self)]
 
     def __repr__(self) -> str:
         return f"Randomiser({', '.join(self)}; {self.rounds} rounds)"
@@ -184,13 +169,10 @@ def of_mechanism(
 ) -> RandomisedAttribute:
     """Return a mechanism of this package, with its matrix or that of two values."""
     channel = pair = None
-    if isinstance(made, UnaryEncoding):
-        channel = _bit_channel(made.k, float(made.true), float(made.other))
-    else:
-        with suppress(InputError):  # too many reports
-            matrix = as_matrix(made.channel())
-            same = matrix.shape[1] == len(values)
-            channel = values if same else tuple(map(str, range(matrix.shape[1]))), matrix
+    with suppress(InputError):  # too many reports
+        matrix = as_matrix(made.channel())
+        same = matrix.shape[1] == len(values)
+        channel = values if same else tuple(map(str, range(matrix.shape[1]))), matrix
     if isinstance(made, TwoLevelMechanism) and made.k > 1 and (channel is None or made.size != 1):
         inside = outside = made.other
         if (w := made.size) is not None:
@@ -210,17 +192,7 @@ def _pair(p: Fraction, inside: Fraction, outside: Fraction) -> Floats:
     return np.array([[both, own, other, none], [both, other, own, none]], dtype=np.float64)
 
 
-def _bit_channel(k: int, p: float, q: float) -> tuple[tuple[str, ...], Floats] | None:
-    """Return the 2^k reports of a unary encoding as texts of bits, and their matrix, if few."""
-    if k > MAX_BITS:
-        return None
-    bits = np.array(list(itertools.product((0, 1), repeat=k)))
-    chances = np.where(np.eye(k, dtype=bool)[:, None], p, q)
-    matrix = np.where(bits, chances, 1 - chances).prod(axis=2)
-    return tuple("".join(map(str, row)) for row in bits), matrix
-
-
-# Specifications ----------------------------------------------------------------------------------
+# Specifications: one function per kind of parameters, whose keywords are the keys ----------------
 
 Labels = list[str | float | bool]
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -234,100 +206,81 @@ class _Specification(msgspec.Struct):
     linked: bool | list[list[str]] = True
 
 
-class _Parameters(msgspec.Struct, kw_only=True):
-    """Parameters of one attribute."""
-
-    values: Labels | None = None
-    k: Count | None = None
-
-    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
-        """Return the attribute with these parameters."""
-        raise NotImplementedError
+def _by_matrix(
+    name: str, values: tuple[str, ...], *, matrix: Any, reports: Labels | None = None
+) -> RandomisedAttribute:
+    cells = as_matrix(matrix, "matrix")
+    if len(values) != len(cells):
+        raise _checks.violation("k", f"the number of rows, {len(cells)}", len(values))
+    return RandomisedAttribute(name, values, (_labels(name, reports, cells.shape[1]), cells))
 
 
-class _Matrix(_Parameters):
-    matrix: Any
-    reports: Labels | None = None
-
-    def __post_init__(self) -> None:
-        self.matrix = as_matrix(self.matrix, "matrix")
-        if self.k not in (None, len(self.matrix)):
-            raise _checks.violation("k", f"the number of rows, {len(self.matrix)}", self.k)
-        self.k = len(self.matrix)
-
-    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
-        reports = _labels(name, self.reports, self.matrix.shape[1])
-        return RandomisedAttribute(name, values, (reports, self.matrix))
+def _by_name(
+    name: str, values: tuple[str, ...], *, mechanism: str, epsilon: float, delta: float = 0.0
+) -> RandomisedAttribute:
+    made = MECHANISMS.find(mechanism).create(len(values), epsilon, delta)
+    return of_mechanism(name, values, made)
 
 
-class _Named(_Parameters):
-    mechanism: str
-    epsilon: float
-    delta: float = 0.0
-
-    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
-        made = mechanism(self.mechanism, len(values), self.epsilon, self.delta)
-        return of_mechanism(name, values, made)
+def _kept(name: str, values: tuple[str, ...], *, keep: Probability) -> RandomisedAttribute:
+    k = len(values)
+    matrix = np.full((k, k), (1 - keep) / max(1, k - 1))
+    np.fill_diagonal(matrix, keep if k > 1 else 1.0)
+    return RandomisedAttribute(name, values, (values, matrix))
 
 
-class _Kept(_Parameters):
-    keep: Probability
-
-    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
-        k = len(values)
-        matrix = np.full((k, k), (1 - self.keep) / max(1, k - 1))
-        np.fill_diagonal(matrix, self.keep if k > 1 else 1.0)
-        return RandomisedAttribute(name, values, (values, matrix))
-
-
-class _Forced(_Parameters, kw_only=True):
-    p: Probability
-    p0: Probability
-    p1: Probability
-    values: Labels = msgspec.field(default_factory=lambda: ["no", "yes"])
-    k: Literal[2] = 2
-
-    def __post_init__(self) -> None:
-        if abs((total := self.p + self.p0 + self.p1) - 1) > 1e-9:
-            raise ValueError(f"p + p0 + p1 must be 1, got {total:.12g}")
-
-    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
-        matrix = np.array([[self.p + self.p0, self.p1], [self.p0, self.p + self.p1]])
-        return RandomisedAttribute(name, values, (values, matrix))
+def _forced(
+    name: str, values: tuple[str, ...], *, p: Probability, p0: Probability, p1: Probability
+) -> RandomisedAttribute:
+    if abs(p + p0 + p1 - 1) > 1e-9 or len(values) != 2:
+        rule = f"p + p0 + p1 must be 1, got {p + p0 + p1:.12g}"
+        raise InputError(f"{name!r} cannot be read: {rule}, for 2 values, got {len(values)}")
+    return RandomisedAttribute(name, values, (values, np.array([[p + p0, p1], [p0, p + p1]])))
 
 
-class _Rappor(_Parameters):
-    f: Probability
-    p: Probability
-    q: Probability
-    h: Count = 1
-    cohorts: Count = 1
-
-    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
-        made = BasicRAPPOR(len(values), self.f, self.p, self.q)
-        return of_mechanism(name, values, made, self.h)
-
-
-class _Bits(_Parameters):
-    p: Probability
-    q: Probability
-
-    def attribute(self, name: str, values: tuple[str, ...]) -> RandomisedAttribute:
-        k, p, q = len(values), self.p, self.q
-        made = None
-        if 0 < min(p, q) <= max(p, q) < 1:  # with p < q the bits are those of the complement
-            made = Bits(k, *((p, q) if p >= q else (1 - p, 1 - q)))
-        pair = _pair(Fraction(p), Fraction(q), Fraction(q)) if k > 1 else None
-        return RandomisedAttribute(name, values, _bit_channel(k, p, q), pair, made)
+def _rappor(
+    name: str,
+    values: tuple[str, ...],
+    *,
+    f: Probability,
+    p: Probability,
+    q: Probability,
+    h: Count = 1,
+    cohorts: Count = 1,  # of different hash functions, which change no epsilon
+) -> RandomisedAttribute:
+    return of_mechanism(name, values, BasicRAPPOR(len(values), f, p, q), h)
 
 
-KINDS: dict[str, type[_Parameters]] = {
-    "matrix": _Matrix,
-    "mechanism": _Named,
-    "keep": _Kept,
-    "p0": _Forced,
-    "f": _Rappor,
-    "q": _Bits,
+def _bits(
+    name: str, values: tuple[str, ...], *, p: Probability, q: Probability
+) -> RandomisedAttribute:
+    made, k = None, len(values)
+    if 0 < min(p, q) <= max(p, q) < 1:  # with p < q the bits are those of the complement
+        made = Bits(k, *((p, q) if p >= q else (1 - p, 1 - q)))
+    pair = _pair(Fraction(p), Fraction(q), Fraction(q)) if k > 1 else None
+    return RandomisedAttribute(name, values, None, pair, made)
+
+
+Kind = Callable[..., RandomisedAttribute]
+
+
+@cache
+def _keys(kind: Kind) -> type[msgspec.Struct]:
+    """Return the keys of a kind of parameters: the keywords of its function, `values` and `k`."""
+    fields: list[Any] = [("values", Labels | None, None), ("k", Count | None, None)]
+    for one in list(inspect.signature(kind).parameters.values())[2:]:
+        default = () if one.default is one.empty else (one.default,)
+        fields.append((one.name, one.annotation, *default))
+    return msgspec.defstruct("Parameters", fields, kw_only=True)
+
+
+KINDS: dict[str, Kind] = {
+    "matrix": _by_matrix,
+    "mechanism": _by_name,
+    "keep": _kept,
+    "p0": _forced,
+    "f": _rappor,
+    "q": _bits,
 }
 """The kinds of parameters by the key that tells them from those below."""
 
@@ -336,13 +289,17 @@ def _attribute(name: str, given: Mapping[str, Any]) -> RandomisedAttribute:
     """Return the attribute of parameters; the first kind whose own key is given."""
     key = next((key for key in KINDS if key in given), None)
     if key is None:
-        _check_keys(given, KINDS.values(), repr(name))
+        _check_keys(given, map(_keys, KINDS.values()), repr(name))
         raise InputError(
             f"{name!r} must have one of the keys {', '.join(KINDS)}, got "
             f"{', '.join(given) or 'none'}"
         )
-    parameters: _Parameters = _converted(given, KINDS[key], repr(name))
-    return parameters.attribute(name, _labels(name, parameters.values, parameters.k))
+    if key == "matrix":
+        given = {"k": len(as_matrix(given["matrix"], "matrix")), **given}
+    elif key == "p0":
+        given = {"values": ["no", "yes"], **given}
+    found = msgspec.structs.asdict(_converted(given, _keys(KINDS[key]), repr(name)))
+    return KINDS[key](name, _labels(name, found.pop("values"), found.pop("k")), **found)
 
 
 def _converted(given: Mapping[str, Any], kind: Any, what: str) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._files import whole_file
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
 
@@ -87,36 +86,6 @@ class Reports(ABC):
 
         content = msgspec.json.encode({"kind": self.kind, "origin": dict(self.origin)})
         return pa.field(name, self.array().type, nullable=False, metadata={METADATA: content})
-
-    def save(self, path: str | Path) -> None:
-        """Write the reports to a Parquet file atomically."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        table = pa.Table.from_arrays([self.array()], schema=pa.schema([self.field("report")]))
-        with whole_file(path) as file:
-            pq.write_table(table, file, write_page_checksum=True)
-
-    @staticmethod
-    def load(path: str | Path) -> "Reports":
-        """Return the reports that `save` wrote.
-
-        Examples
-        --------
-        >>> import tempfile, seepage as sp
-        >>> reports = sp.GRR(3, 1.0).perturb([0, 1, 2, 2], rng=7)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     reports.save(folder + "/reports.parquet")
-        ...     back = sp.Reports.load(folder + "/reports.parquet")
-        >>> back, back.values.tolist() == reports.values.tolist()
-        (ValueReports(4 reports, mechanism=grr, k=3, epsilon=1.0), True)
-        """
-        with open_parquet(_checks.path(path)) as parquet:
-            table = parquet.read()
-            if table.column_names != ["report"]:
-                names = _checks.shown(table.column_names)
-                raise InputError(f"{str(path)!r} must have one column 'report', got {names}")
-            return reports_from_arrow(table.column(0), table.schema.field(0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

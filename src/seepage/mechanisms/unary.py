@@ -148,8 +148,8 @@ class Bits(UnaryEncoding):
 
     name = "bits"
 
-    def __init__(self, k: int, p: float, q: float) -> None:
-        super().__init__(k, Fraction(p), Fraction(q), p=p, q=q)
+    def __init__(self, k: int, p: float | Fraction, q: float | Fraction) -> None:
+        super().__init__(k, Fraction(p), Fraction(q), p=float(p), q=float(q))
 
 
 class ApproximateSUE(RelaxedMechanism, UnaryEncoding):
@@ -305,17 +305,23 @@ class BasicRAPPOR(UnaryEncoding):
         return log_above(ratio)
 
     @cached_property
-    def _two_steps(self) -> tuple[int, int, int]:
-        """Thresholds of a flip, of a 1 for a permanent 0, and for a 1; rounded towards noise."""
+    def _permanent(self) -> Bits:
+        """The permanent response: each bit of the one-hot vector flipped with probability f/2."""
+        return Bits(self.k, 1 - self._flip, self._flip)
+
+    @cached_property
+    def _released(self) -> tuple[int, int]:
+        """Thresholds of a 1 for a permanent 1, and for a 0; rounded towards noise."""
         set_bit = chance(Fraction(self.q))
-        return (chance_above(self._flip), min(chance_above(Fraction(self.p)), set_bit), set_bit)
+        return set_bit, min(chance_above(Fraction(self.p)), set_bit)
 
     @property
     def realised_epsilon(self) -> float:
         """The larger epsilon of a report by `perturb` and one by `instantaneous`, as drawn."""
-        flip, unset_bit, set_bit = (Fraction(step, CERTAIN) for step in self._two_steps)
-        other_bit, true_bit = _after_flip(flip, unset_bit, set_bit)
-        return max(super().realised_epsilon, log_above(self.likelihood_ratio(true_bit, other_bit)))
+        true, other = self._permanent.drawn
+        set_bit, unset_bit = (Fraction(step, CERTAIN) for step in self._released)
+        steps = [bit * set_bit + (1 - bit) * unset_bit for bit in (true, other)]
+        return max(super().realised_epsilon, log_above(self.likelihood_ratio(*steps)))
 
     def permanent(self, codes: ArrayLike, rng: Seed = None) -> BitReports:
         """Return the permanent response of each code: stored by the client, never released.
@@ -327,10 +333,7 @@ class BasicRAPPOR(UnaryEncoding):
         rng
             As in `perturb`.
         """
-        checked = self.checked_codes(codes)
-        source = randomness(rng)
-        bits = BitReports.pack_blocks(self.k, checked, lambda block: self._keep(block, source))
-        return BitReports(self._kept_origin(), bits)
+        return self._permanent.draw(self.checked_codes(codes), randomness(rng))
 
     def instantaneous(self, kept: BitReports, rng: Seed = None) -> BitReports:
         """Return an instantaneous response of each permanent response, to be released.
@@ -342,29 +345,14 @@ class BasicRAPPOR(UnaryEncoding):
         rng
             As in `perturb`.
         """
-        if not isinstance(kept, BitReports) or dict(kept.origin) != self._kept_origin():
-            raise InputError(
-                f"kept must be permanent responses of {self.describe()}", parameter="kept"
-            )
+        self._permanent.check_reports(kept)
         source = randomness(rng)
-        bits = BitReports.pack_blocks(
-            self.k, kept, lambda block: self._release(block.bits(), source)
-        )
+        bits = BitReports.pack_blocks(self.k, kept, lambda block: self._release(block, source))
         return BitReports(self.describe(), bits)
 
-    def _kept_origin(self) -> dict[str, object]:
-        return {**self.describe(), "mechanism": f"{self.name}-permanent"}
-
-    def _keep(self, codes: Integers, source: Randomness) -> Booleans:
-        bits = source.happens(self._two_steps[0], (len(codes), self.k))
-        rows = np.arange(len(codes))
-        bits[rows, codes] = ~bits[rows, codes]
-        return bits
-
-    def _release(self, kept: Booleans, source: Randomness) -> Booleans:
-        _, unset_bit, set_bit = self._two_steps
-        as_unset, as_set = (source.happens(step, kept.shape) for step in (unset_bit, set_bit))
-        return np.where(kept, as_set, as_unset)
+    def _release(self, kept: BitReports, source: Randomness) -> Booleans:
+        shape = len(kept), self.k
+        return np.where(kept.bits(), *(source.happens(step, shape) for step in self._released))
 
 
 def _after_flip(flip: Fraction, unset: Fraction, kept: Fraction) -> tuple[Fraction, Fraction]:
