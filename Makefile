@@ -104,11 +104,11 @@ release-check: ## Check in a clean clone that this commit can be released, as TA
 .PHONY: docs
 docs: $(DEV_READY) ## Build the documentation into build/site/
 	$(BIN)/python scripts/make_pictures.py
-	$(BIN)/zensical build --strict --clean
+	$(BIN)/python -m zensical build --strict --clean
 
 .PHONY: docs-serve
 docs-serve: docs ## Show the documentation, with its search, at http://localhost:8000
-	$(BIN)/zensical serve
+	$(BIN)/python -m zensical serve
 
 .PHONY: lock
 lock: ## Resolve the locked versions again (needs uv)

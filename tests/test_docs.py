@@ -1,7 +1,6 @@
 """The documentation runs: code, commands and links of every page."""
 
 import doctest
-import importlib.util
 import os
 import pkgutil
 import re
@@ -10,19 +9,22 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 import pytest
 
+from pictures import script
 from seepage._registry import ANALYSERS, MECHANISMS
 from seepage.cli import group, main
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+PICTURES = script("make_pictures")
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-OURS = [page for page in PAGES if page.name not in ("README.md", "scaling.md")]
+OURS = [page for page in PAGES if page.name != "README.md"]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -105,6 +107,42 @@ def _run_command(command: str, shown: str, capsys: Any) -> None:
         assert same, f"{command}\nshown:\n{shown}\nprinted:\n{printed}"
 
 
+UNTYPED = """# mypy: allow-untyped-defs, allow-untyped-calls, allow-redefinition
+# mypy: disable-error-code="union-attr"
+"""
+"""Examples have no annotations, and the optional parts of their results are there."""
+
+WRONG = """import seepage as sp
+sp.design("adult", limt=2.0)
+sp.leakage_matrix("adult", 1.0).nothing
+"""
+
+
+def test_examples_have_the_types_that_the_package_states(tmp_path: Path) -> None:
+    """All Python of the pages in one run of mypy, and two errors that it must find."""
+    for page in PAGES:
+        code = "\n".join(_code(page))
+        name = f"page_{_stem(page).replace('-', '_')}.py".lower()
+        (tmp_path / name).write_text(UNTYPED + code, encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(WRONG, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--no-error-summary", *map(str, tmp_path.glob("*.py"))],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    found = re.findall(r"(\w+)\.py:(\d+): error: (.*)", done.stdout)
+    assert [(name, line) for name, line, _ in found] == [("wrong", "2"), ("wrong", "3")], found
+
+
+def _code(page: Path) -> Iterator[str]:
+    for block in blocks(page):
+        if block.language in ("python", "py"):
+            yield block.text
+        elif block.language == "pycon":
+            yield from (one.source for one in doctest.DocTestParser().get_examples(block.text))
+
+
 @on_every_page
 def test_commands_parse(page: Path) -> None:
     """Commands of sh blocks need files that are not here, so they are parsed only."""
@@ -137,7 +175,7 @@ def test_links_resolve(page: Path) -> None:
         path, _, anchor = link.partition("#")
         target = page.parent / path if path else page
         if target.parent.name == "pictures":
-            assert target.name in {*_pictures().CHARTS, *_pictures().PAGES}
+            assert target.name in {*PICTURES.CHARTS, *PICTURES.PAGES}
             continue
         assert target.is_file(), f"{page.name} links to {link}, which does not exist"
         if anchor:
@@ -150,16 +188,6 @@ def _anchors(page: Path) -> set[str]:
     plain = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings)
     names = re.findall(r"^::: (seepage\.\w+)$", text, re.MULTILINE)
     return {re.sub(r"[-\s]+", "-", heading) for heading in plain} | set(names)
-
-
-def _pictures() -> Any:
-    path = ROOT / "scripts" / "make_pictures.py"
-    spec = importlib.util.spec_from_file_location("make_pictures", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 WORDS = re.compile(
@@ -178,6 +206,15 @@ def test_the_words_are_those_of_the_field() -> None:
         for match in WORDS.finditer(file.read_text(encoding="utf-8"))
     ]
     assert not found
+
+
+TEN_MINUTES = 2_200
+"""Words, those of code included."""
+
+
+@on_every_page
+def test_no_page_takes_longer_than_ten_minutes(page: Path) -> None:
+    assert len(page.read_text(encoding="utf-8").split()) <= TEN_MINUTES
 
 
 @on_our_pages
@@ -215,7 +252,7 @@ def test_the_mechanism_of_the_guide_keeps_the_contract(tmp_path: Path) -> None:
 @pytest.mark.slow  # the build of the documentation draws them too
 def test_pictures_are_drawn(tmp_path: Path) -> None:
     """The build's pictures are whole, and none of them reaches for the network."""
-    module = _pictures()
+    module = PICTURES
     module.make_pictures(tmp_path)
     for name in module.CHARTS:
         text = (tmp_path / name).read_text(encoding="utf-8")
@@ -225,8 +262,10 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def _site(folder: Path) -> Path:
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the built documentation: that of `make docs` if it is current, or one made here."""
+    pytest.importorskip("zensical")
     made = ROOT / "build" / "site"
     sources = [path for top in ("docs", "scripts", "src") for path in (ROOT / top).rglob("*.*")]
     changed = max(
@@ -237,6 +276,7 @@ def _site(folder: Path) -> Path:
     pages = [made / path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")]
     if all(page.is_file() and page.stat().st_mtime > changed for page in pages):
         return made
+    folder = tmp_path_factory.mktemp("site")
     for top in ("docs", "scripts", "src"):
         shutil.copytree(ROOT / top, folder / top)
     shutil.copy(ROOT / "mkdocs.yml", folder)
@@ -246,10 +286,8 @@ def _site(folder: Path) -> Path:
     return folder / "build" / "site"
 
 
-def test_the_site_is_whole(tmp_path: Path) -> None:
+def test_the_site_is_whole(site: Path) -> None:
     """Every page is built with its headings, code and pictures, and fetches nothing."""
-    pytest.importorskip("zensical")
-    site = _site(tmp_path)
     for page in sorted(DOCS.rglob("*.md")):
         path = page.relative_to(DOCS).with_suffix(".html")
         built = (site / path).read_text(encoding="utf-8")
@@ -257,6 +295,53 @@ def test_the_site_is_whole(tmp_path: Path) -> None:
             assert f'id="{anchor}"' in built, f"{path} has no #{anchor}"
         assert built.count("<pre") >= len(list(blocks(page)))
         assert not re.findall(r"<(?:script|img|link)\b[^>]*(?:src|href)=\"?https?:", built)
+
+
+class Prose(HTMLParser):
+    """The text of a built page outside headings, code and links, and where it links a word."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+        self.linked: dict[str, int] = {}
+        article = page[page.index("<article") : page.index("</article>")]
+        self.feed(re.sub(r"<(?:img|br|hr|input)\b[^>]*>", " ", article))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        link = dict(attrs).get("href") or ""
+        if "glossary" in (dict(attrs).get("class") or ""):
+            assert link not in self.linked, f"{link} twice"
+            self.linked[link.partition("#")[2]] = len(self.text)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        kept = not {"a", "code", "pre", "h1", "h2", "h3"} & set(self.open)
+        self.text += data if kept else "\0" * len(data)
+
+
+def test_words_are_linked_to_the_glossary_where_they_first_occur(site: Path) -> None:
+    links = script("glossary_links")
+    glossary = (site / "glossary.html").read_text(encoding="utf-8")
+    words = links.words((DOCS / "glossary.md").read_text(encoding="utf-8"))
+    assert len(words) > 40
+    for word in words:
+        assert f'id="{links.anchor(word)}"' in glossary
+    for page in sorted(set(DOCS.glob("*.md")) - {DOCS / "glossary.md"}):
+        prose = Prose((site / page.with_suffix(".html").name).read_text(encoding="utf-8"))
+        assert len(prose.linked) > 3, page.name
+        for word in words:
+            place = prose.linked.get(links.anchor(word))
+            earlier = prose.text if place is None else prose.text[:place]
+            for longer in words:
+                if word in longer and word != longer:
+                    earlier = re.sub(rf"{re.escape(longer)}s?", "", earlier, flags=re.IGNORECASE)
+            pattern = rf"(?<![\w\0-]){re.escape(word)}s?(?![\w\0-])"
+            assert not re.search(pattern, earlier, re.IGNORECASE), (page.name, word)
 
 
 PARTS = [
