@@ -1,8 +1,9 @@
 """Draw the pictures of the documentation from the bundled Adult counts.
 
 With `--committed` README's first one, which a test keeps current; with `--plan` those of one plan
-from Adult's records (in `SEEPAGE_DATA`): its strategies, its page and its questionnaire, the last
-two as screenshots by Chromium.  All are part of the repository but for the pages.
+from Adult's records (in `SEEPAGE_DATA`): its strategies, and screenshots by Chromium of its page,
+its questionnaire, the page of its results and that of an analysis.  All are part of the repository
+but for the pages.
 """
 
 import math
@@ -158,21 +159,33 @@ def make_plan_pictures(folder: Path) -> None:
     plan = sp.design(records, 2.0, seconds=60, objective="largest", title=title, author="A. Ruiz")
     sp.save_chart(people_needed(plan), folder / "people-needed.svg")
     with tempfile.TemporaryDirectory() as place:
-        page, form, book = (Path(place) / name for name in ("plan.html", "form.html", "book.csv"))
+        pages = {stem: Path(place) / f"{stem}.html" for stem in SCREENSHOTS}
+        book = Path(place) / "book.csv"
         rows = [f'{name},,"{question}"' for name, question in QUESTIONS.items()]
         book.write_text("\n".join(["attribute,value,label", *rows]), encoding="utf-8")
-        plan.report(page)
-        plan.write_questionnaire(form, labels=book)
-        screenshot(page, folder / "plan-page.png", 1000, 700)
-        screenshot(form, folder / "questionnaire.png", 760, 640)
+        plan.report(pages["plan-page"])
+        plan.write_questionnaire(pages["questionnaire"], labels=book)
+        reports = plan.perturb(records, rng=1)
+        sp.write_results(plan, reports, pages["results-page"], name=title)
+        sp.analyse("adult", 1.0, mechanism="grr").report(pages["report-page"])
+        for stem, (width, height) in SCREENSHOTS.items():
+            screenshot(pages[stem], folder / f"{stem}.png", width, height)
 
 
 COMMITTED: dict[str, Callable[[sp.PairCounts], Any]] = {
     "about-sex.svg": about_sex,
 }
 
-BY_PLAN = ("people-needed.svg", "plan-page.png", "questionnaire.png")
-"""Pictures of one plan from Adult's records."""
+SCREENSHOTS = {
+    "report-page": (1000, 700),
+    "plan-page": (1000, 700),
+    "questionnaire": (760, 640),
+    "results-page": (1000, 700),
+}
+"""Pages as pictures: width and height of the window."""
+
+BY_PLAN = ("people-needed.svg", *(f"{stem}.png" for stem in SCREENSHOTS))
+"""Pictures of one plan from Adult's records, and of the analysis."""
 
 PAGES = ("adult.html", "plan.html")
 
@@ -191,8 +204,8 @@ def make_pictures(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in CHARTS.items():
         sp.save_chart(draw(pairs), folder / name)
-    command = "seepage analyse adult --epsilon 1 --limit 5 --report adult.html"
-    sp.analyse("adult", 1.0, limit=5.0, command=command).report(folder / "adult.html")
+    command = "seepage analyse adult --epsilon 1 --report adult.html"
+    sp.analyse("adult", 1.0, command=command).report(folder / "adult.html")
     plan = sp.design(sp.make_survey(100_000), 2.0, drop=["employment", "region"])
     plan.report(folder / "plan.html", name="A synthetic survey")
 
