@@ -310,12 +310,14 @@ class Prose(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.open.append(tag)
+        self.text += "\1"
         link = dict(attrs).get("href") or ""
         if "glossary" in (dict(attrs).get("class") or ""):
             assert link not in self.linked, f"{link} twice"
             self.linked[link.partition("#")[2]] = len(self.text)
 
     def handle_endtag(self, tag: str) -> None:
+        self.text += "\1"
         while self.open and self.open.pop() != tag:
             pass
 
