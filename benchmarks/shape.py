@@ -8,6 +8,7 @@ import numpy as np
 
 import seepage as sp
 from benchmarks import Figure, seconds
+from benchmarks.design import error_of
 from seepage._numerics import Floats
 from seepage.designs.shape_form import form_table
 from seepage.designs.shaped_mechanism import ShapedMechanism
@@ -213,18 +214,18 @@ def _designs() -> Iterator[Figure]:
     records = _faces()
     for scope, target in DESIGNS:
         begin, cpu = time.perf_counter(), time.process_time()
-        found = sp.find_design(records, LIMIT, scope=scope, seconds=DESIGN_SECONDS)
+        plan = sp.design(records, LIMIT, scope=scope, seconds=DESIGN_SECONDS)
         taken, spent = time.perf_counter() - begin, time.process_time() - cpu
-        errors = {one.name: one.error for one in found.comparison}
-        plain = sp.find_design(records, LIMIT, scope=scope, shape="never", seconds=60.0)
-        if found.record > plain.record:
+        plain = sp.design(records, LIMIT, scope=scope, shape="never", seconds=60.0)
+        record, product = (max(form.record for form in one.forms) for one in (plan, plain))
+        if record > product:
             raise AssertionError("a form tells more about the record than the product design")
-        share = found.error / errors[OPTIMAL_SMP]
+        share = error_of(plan) / error_of(plan, OPTIMAL_SMP)
         yield Figure(
             f"error of a design of CelebA, limit {LIMIT:g}, {scope}, {seconds(taken)} "
-            f"({seconds(spent)} of processor), record at most {found.record:.3g}",
-            f"{found.error:.3g}",
-            f"product forms {plain.error:.3g}, record at most {plain.record:.3g}",
+            f"({seconds(spent)} of processor), record at most {record:.3g}",
+            f"{error_of(plan):.3g}",
+            f"product forms {error_of(plain):.3g}, record at most {product:.3g}",
             f"{share:.3f} of one question each",
             f"at most {target:g}",
             share <= target,

@@ -124,8 +124,6 @@ def examples() -> dict[str, Any]:
         sp.regress(people(), "smoker ~ 1", randomiser=[[0.95, 0.05], [0.05, 0.95]]),
         *(sp.total_leakage(people(), 1.0), sp.leakage_curve(channel, [1.0])),
         *(sp.leakage_bound(channel, 1.0), sp.leakage_bound(channel, 1.0).witness),
-        sp.find_budgets(people(), 2.0),
-        sp.find_design(people(), 2.0, seconds=1.0),
         sp.compare_limits(people(), [1.0, 2.0], seconds=1.0),
         *(sp.benchmark_analysers(people()), sp.benchmark_mechanisms(people(), [1.0])),
         *(sp.correlation_matrix(people(), "mi"), sp.stream_leakage(channel.matrix, 1.0, steps=2)),

@@ -116,7 +116,7 @@ PEOPLE = pa.table({"sex": ["F", "M"] * 20, "smoker": [True, False] * 20})
         (lambda **options: sp.design(PEOPLE, 3.0, **options), "limt", "limit"),
         (lambda **options: sp.design(PEOPLE, 3.0, **options), "importanc", "importance"),
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "epsilon", ""),
-        (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "lest", "least"),
+        (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "left_ot", "left_out"),
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "confidense", "confidence"),
         (lambda **options: sp.Records.from_data(PEOPLE, **options), "sampl", "sample"),
         (lambda **options: survey_plan().perturb(PEOPLE, **options), "identifier_", "identifier"),

@@ -45,7 +45,7 @@ def test_signature_options_and_command_agree(function, kind, command):
 @pytest.mark.parametrize(
     "function",
     [
-        *(sp.design, sp.calibrate, sp.find_design, sp.find_budgets),
+        *(sp.design, sp.calibrate),
         *(sp.analyse, sp.count_pairs, sp.leakage_matrix, sp.total_leakage, sp.compare_totals),
         *(sp.estimate_leakage, sp.experienced_loss, sp.stream_leakage, sp.correlation_matrix),
         sp.Records.from_data,

@@ -25,10 +25,6 @@ from seepage.data.inputs import count_pairs as count_pairs
 from seepage.data.pairs import PairCounts as PairCounts
 from seepage.data.recoding import merge_pairs as merge_pairs
 from seepage.data.records import Records as Records
-from seepage.designs.calibration import Calibration as Calibration
-from seepage.designs.calibration import find_budgets as find_budgets
-from seepage.designs.design import Design as Design
-from seepage.designs.design_search import find_design as find_design
 from seepage.designs.shape import shape as shape
 from seepage.errors import ChannelError as ChannelError
 from seepage.errors import DataWarning as DataWarning

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import seepage as sp
+from searches import find_budgets
 from seepage.data.datasets import make_survey
 from seepage.data.records import Records
 from seepage.designs import equal_budgets as budgets_module
-from seepage.designs.calibration import find_budgets
 from seepage.designs.design_options import CalibrationOptions
 from seepage.designs.equal_budgets import confirmed, largest_within, make_problem
 

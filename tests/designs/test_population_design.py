@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import seepage as sp
+from searches import find_design, totals
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs import form_search
-from seepage.designs.strategies import OPTIMAL_SMP
+from seepage.designs.strategies import CALIBRATED, OPTIMAL_SMP
 from seepage.errors import InputError, SeepageError
 
 SIZES = (2, 3, 2, 2, 2)
@@ -77,13 +78,13 @@ def smp(found):
 
 @pytest.fixture(scope="module")
 def found():
-    return sp.find_design(drawn(50_000), 1.0, seconds=10, shape="never")
+    return find_design(drawn(50_000), 1.0, seconds=10, shape="never")
 
 
 def test_limits_hold_with_slack_and_the_design_beats_smp(found):
     assert (found.scope, found.confidence) == ("population", 0.95)
     assert worst(found, chances()) <= 1e-12
-    assert found.totals.max() <= 1.0
+    assert totals(found).max() <= 1.0
     assert found.error < 0.75 * smp(found)
     assert max(len(form.attributes) for form in found.forms) > 1
     rests = {one.name: one.rests_on for one in found.comparison}
@@ -96,7 +97,7 @@ def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(fo
 
     records = drawn(50_000)
     scorer = PopulationForms(FormCounter(records), 0.95, 8, range(len(DOMAIN)))
-    table = sp.find_design(records, 1.0, seconds=5, scope="table", shape="never")
+    table = find_design(records, 1.0, seconds=5, scope="table", shape="never")
     for form in found.forms:
         indices = [DOMAIN.index(name) for name in form.attributes]
         limits = scorer.totals(scorer.counter.table(indices), np.array(form.epsilons))
@@ -108,7 +109,7 @@ def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(fo
 
 def test_promises_widen_with_confidence_and_shrink_with_records():
     few, strict, loose, many = (
-        sp.find_design(drawn(n), 1.0, seconds=3, confidence=c, shape="never").error * n
+        find_design(drawn(n), 1.0, seconds=3, confidence=c, shape="never").error * n
         for n, c in ((3_000, 0.95), (30_000, 0.9999999), (30_000, 0.5), (3_000_000, 0.5))
     )
     assert few > strict > loose > many
@@ -116,7 +117,7 @@ def test_promises_widen_with_confidence_and_shrink_with_records():
 
 def test_too_few_records_give_smp_for_everybody_with_the_reason():
     few = drawn(60)
-    found = sp.find_design(few, 1.0, mechanism="grr", seconds=3)
+    found = find_design(few, 1.0, mechanism="grr", seconds=3)
     assert all(len(form.attributes) == 1 for form in found.forms)
     assert {form.guarantee for form in found.forms} == {"worst"}
     assert found.error <= smp(found) * (1 + 1e-3)
@@ -150,7 +151,7 @@ def test_a_seeded_sample_of_a_table_is_designed_from():
 
 def test_limits_that_differ_are_kept_and_budgets_do_not_depend_on_other_records():
     limits = {"a0": 0.4, "a1": 1.0, "a2": 1.5, "a3": None, "a4": 1.0}
-    found = sp.find_design(drawn(40_000), limits, seconds=2)
+    found = find_design(drawn(40_000), limits, seconds=2)
     assert worst(found, chances()) <= 1e-12
     for form in found.forms:
         level = max(form.epsilons)
@@ -160,21 +161,19 @@ def test_limits_that_differ_are_kept_and_budgets_do_not_depend_on_other_records(
                 assert epsilon == pytest.approx(min(level, cap), rel=1e-5)
 
 
-def test_the_record_limit_left_out_together_and_joint_hold_for_the_population_too():
-    found = sp.find_design(
+def test_the_record_limit_left_out_and_joint_hold_for_the_population_too():
+    found = find_design(
         drawn(50_000),
         1.0,
         left_out=["a4"],
         record_limit=1.5,
-        together=[("a0", "a1")],
         want=["a2 x a3"],
         shape="never",
         seconds=3,
     )
     assert found.record <= 1.5
     assert all("a4" not in form.attributes for form in found.forms)
-    assert all(len({"a0", "a1"} & set(form.attributes)) != 1 for form in found.forms)
-    assert math.isfinite(found.joint["a2", "a3"])
+    assert math.isfinite(found.wanted["a2 x a3"])
     assert worst(found, chances()) <= 1e-12
 
 
@@ -182,26 +181,28 @@ def test_tables_too_large_rest_on_their_budgets():
     rng = np.random.default_rng(0)
     domain = Domain([Attribute(f"b{i}", tuple(map(str, range(40)))) for i in range(3)])
     records = Records(domain, rng.integers(0, 40, (2000, 3)))
-    found = sp.find_design(records, 1.0, together=[domain.names], seconds=2)
-    assert {form.guarantee for form in found.forms} == {"worst"}
-    assert found.record <= 1.0
+    found = find_design(records, 1.0, seconds=2)
+    whole = [form for form in found.forms if len(form.attributes) == 3]
+    assert {form.guarantee for form in whole} <= {"worst"}
+    calibrated = next(one for one in found.comparison if one.name == CALIBRATED)
+    assert (calibrated.rests_on, calibrated.record) == ("worst", pytest.approx(1.0))
 
 
 @pytest.mark.parametrize(("option", "limit"), [("known", 1.0), ("public", 1.7)])
 def test_limits_hold_given_known_and_public_attributes(option, limit):
     records = drawn(100_000)
     left_out = ["a0"] if option == "known" else []
-    found = sp.find_design(records, limit, seconds=3, left_out=left_out, **{option: ["a0"]})
+    found = find_design(records, limit, seconds=3, left_out=left_out, **{option: ["a0"]})
     assert (found.scope, getattr(found, option)) == ("population", ("a0",))
     assert worst(found, chances()) <= 1e-12
     assert worst(found, chances()) > -0.2  # not by far
     assert max(len(form.attributes) for form in found.forms) > 1
     assert found.error < 0.8 * smp(found)
     others = np.arange(5) > 0
-    assert (found.totals[others] <= limit).all()
-    assert found.totals[0] == (0.0 if option == "known" else math.inf)
+    assert (totals(found)[others] <= limit).all()
+    assert totals(found)[0] == (0.0 if option == "known" else math.inf)
     if option == "public":
-        blind = sp.find_design(records, limit, left_out=["a0"], seconds=2, shape="never")
+        blind = find_design(records, limit, left_out=["a0"], seconds=2, shape="never")
         told = [true_totals(chances(), kernel_of(form), (), [0]) for form in blind.forms]
         assert np.max(told) > limit  # who does not count what is public exceeds it
     rests = {one.name: one.rests_on for one in found.comparison}
@@ -210,8 +211,8 @@ def test_limits_hold_given_known_and_public_attributes(option, limit):
 
 def test_too_few_records_of_known_values_give_smp_for_everybody_with_the_reason():
     held = ["a0", "a1"]
-    found = sp.find_design(drawn(60), 1.0, known=held, left_out=held, seconds=1, mechanism="grr")
-    assert found.whom == "for everybody"
+    found = find_design(drawn(60), 1.0, known=held, left_out=held, seconds=1, mechanism="grr")
+    assert {form.guarantee for form in found.forms} == {"worst"}
     assert found.record <= 1.0
     assert any("where 'a0' is" in note for note in found.notes)
 
@@ -219,19 +220,19 @@ def test_too_few_records_of_known_values_give_smp_for_everybody_with_the_reason(
 def test_public_values_that_exceed_a_limit_raise_with_the_smallest_valid_limit():
     records = drawn(20_000)
     with pytest.raises(InputError) as raised:
-        sp.find_design(records, 0.5, public=["a0"], seconds=1)
+        find_design(records, 0.5, public=["a0"], seconds=1)
     said = str(raised.value)
     assert "\n" not in said
     assert "the public attributes alone (a0) may be" in said
     enough = float(said.split("a limit above ")[1].split()[0])
     assert 0.5 < enough < 2.0
     assert max(true_totals(chances(), np.ones((len(CELLS), 1)), (), [0])) < enough
-    found = sp.find_design(records, enough + 0.1, public=["a0"], seconds=1)
-    assert found.totals[1:].max() <= enough + 0.1
+    found = find_design(records, enough + 0.1, public=["a0"], seconds=1)
+    assert totals(found)[1:].max() <= enough + 0.1
     few = records.codes[:, [0, 2]].sum(axis=1) < 2
     rest = Records(DOMAIN, records.codes[few], records.weights[few])
     with pytest.raises(InputError, match=r"unbounded .* no record where 'a0' is '1' and 'a2' is"):
-        sp.find_design(rest, 2.0, public=["a0", "a2"], seconds=1)
+        find_design(rest, 2.0, public=["a0", "a2"], seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -246,13 +247,13 @@ def test_public_values_that_exceed_a_limit_raise_with_the_smallest_valid_limit()
 )
 def test_bad_input_raises_with_one_line(options, message):
     with pytest.raises(InputError) as raised:
-        sp.find_design(drawn(1_000), 1.0, **options)
+        find_design(drawn(1_000), 1.0, **options)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 def test_too_little_time_and_an_interrupt_give_a_certified_design(monkeypatch):
-    short = sp.find_design(drawn(20_000), 1.0, seconds=1e-9)
+    short = find_design(drawn(20_000), 1.0, seconds=1e-9)
     assert short.ended == "time"
     assert short.error <= smp(short) * (1 + 1e-3)
     improve, calls = form_search.FormSearch.improve, []
@@ -264,7 +265,7 @@ def test_too_little_time_and_an_interrupt_give_a_certified_design(monkeypatch):
         return improve(self, *arguments)
 
     monkeypatch.setattr(form_search.FormSearch, "improve", interrupted)
-    found = sp.find_design(drawn(20_000), 1.0)
+    found = find_design(drawn(20_000), 1.0)
     assert found.ended == "interrupted"
     assert found.error < smp(found)
     assert worst(found, chances()) <= 1e-12
@@ -293,7 +294,7 @@ def test_the_plan_says_for_whom_in_its_line_its_notes_and_its_file(found, tmp_pa
 def test_celeba_reaches_the_stated_error_for_the_population():
     data = sp.dataset("celeba")
     records = Records.from_data(data.read(), **data.table)
-    found = sp.find_design(records, 1.0, seconds=100)
+    found = find_design(records, 1.0, seconds=100)
     assert found.scope == "population"
     assert found.error <= 0.43 * smp(found)
 
@@ -306,9 +307,9 @@ def test_designs_given_known_or_public_values_keep_the_limit_in_the_population(o
     for seed in range(300):
         sample = drawn(8_000, seed, which)
         options = {"seconds": 0.5, "mechanism": "grr", option: ["a0"]}
-        excess.append(worst(sp.find_design(sample, limit, **options), chances(which)))
+        excess.append(worst(find_design(sample, limit, **options), chances(which)))
         if seed % 10 == 0:
-            table = sp.find_design(sample, limit, scope="table", **options)
+            table = find_design(sample, limit, scope="table", **options)
             tables.append(worst(table, chances(which)))
     assert np.sum(np.array(excess) > 1e-12) <= 15
     assert np.mean(np.array(tables) > 1e-12) > 0.5
@@ -320,7 +321,7 @@ def test_designs_of_samples_keep_the_limit_in_the_population(number):
     """Each of 150 samples has its own design; 1 failure in 20 is allowed, none is expected."""
     which, failures, excess = 1, 0, []
     for seed in range(150):
-        found = sp.find_design(
+        found = find_design(
             drawn(number, seed, which), 0.6, shape="never", seconds=1.0, confidence=0.95
         )
         excess.append(worst(found, chances(which)))
@@ -328,9 +329,7 @@ def test_designs_of_samples_keep_the_limit_in_the_population(number):
     assert failures <= 7
     tables = [
         worst(
-            sp.find_design(
-                drawn(number, seed, which), 0.6, shape="never", seconds=1.0, scope="table"
-            ),
+            find_design(drawn(number, seed, which), 0.6, shape="never", seconds=1.0, scope="table"),
             chances(which),
         )
         for seed in range(10)

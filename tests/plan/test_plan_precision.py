@@ -6,6 +6,7 @@ import pytest
 
 import seepage as sp
 from plan_examples import counts, forms_plan, people, plan_for, product, three_forms
+from searches import find_design
 from seepage.designs.strategies import RECORD_SMP, Strategy
 from seepage.errors import InputError
 from seepage.plan.designed_plan import plan_of_design
@@ -23,7 +24,7 @@ from seepage.plan.plan_text import advice, people_sentence
 def found():
     """A design with shaped forms."""
     columns = ["coffee", "sleep", "medication"]
-    return sp.find_design(sp.make_survey(2_000), 2.0, scope="table", columns=columns)
+    return find_design(sp.make_survey(2_000), 2.0, scope="table", columns=columns)
 
 
 def test_a_design_has_the_errors_that_it_was_found_with(found):

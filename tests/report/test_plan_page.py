@@ -11,6 +11,7 @@ from test_report_browser import CONTRAST, UNNAMED
 import seepage as sp
 from plan_examples import counts, forms_plan, matrix, plan_for, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
+from searches import find_design
 from seepage.collection.client_files import questionnaire_page
 from seepage.designs.strategies import NO_NOISE
 from seepage.plan import Form, plan_of_forms
@@ -28,7 +29,7 @@ from seepage.plan.plan_text import ground, people_sentence, promise, unpromised
 @pytest.fixture(scope="module")
 def found():
     columns = ["coffee", "sleep", "medication"]
-    return sp.find_design(sp.make_survey(2_000), 2.0, scope="table", columns=columns)
+    return find_design(sp.make_survey(2_000), 2.0, scope="table", columns=columns)
 
 
 @pytest.fixture(scope="module")

@@ -267,10 +267,10 @@ def test_data_dependent_budgets_hold_for_the_population():
     for _ in range(30):
         sample = records(cells, (2, 2), rng.multinomial(1000, shares))
         for scope in missed:
-            found = sp.find_budgets(
+            plan = sp.calibrate(
                 sample, 1.5, mechanism="grr", guarantee="exact", scope=scope, audit=False
             )
-            true = sp.total_leakage(people, found.epsilons, mechanism="grr", guarantee="exact")
+            true = sp.total_leakage(people, plan.epsilons, mechanism="grr", guarantee="exact")
             missed[scope] += bool((true.values > 1.5 + 1e-6).any())
     assert missed["population"] <= 7 < missed["table"]
 

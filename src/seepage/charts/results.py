@@ -320,32 +320,6 @@ def plan_chart(rows: Rows, guarantee: str) -> Any:
 
 
 @printable_names
-def comparison_chart(rows: Rows, axis: str) -> Any:
-    """Return the error of each strategy as a point on a logarithmic axis, smallest last.
-
-    Parameters
-    ----------
-    rows
-        One for each strategy: `strategy`, `error`, and its `basis`, which gives the colour.
-    axis
-        The title of the error's axis.
-    """
-    order = [row["strategy"] for row in sorted(rows, key=lambda row: -row["error"])]
-    points = (
-        chart_of(rows)
-        .mark_circle(size=90)
-        .encode(
-            y=alt.Y("strategy:N", sort=order, title=None, axis=alt.Axis(labelLimit=360)),
-            x=alt.X("error:Q", title=axis, scale=alt.Scale(type="log")),
-            color=coloured("basis", ["certified", "by assumption", "beyond the limit"], ""),
-            tooltip=["strategy:N", "error:Q", "basis:N"],
-        )
-    )
-    title = "Ways to ask, by the error to expect"
-    return finish(points.properties(width=WIDTH, height=alt.Step(STEP), title=title))
-
-
-@printable_names
 def report_chart(rows: Rows, cells: list[str], subtitle: str) -> Any:
     """Return a heat map of ln P(report | cell) / P(report), one column per report.
 

@@ -81,7 +81,8 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     command = shlex.join(["seepage", *sys.argv[1:]])
     with engine_session(data), progress_bar("analysing") as progress:
         analysis = analyse_data(data, progress=progress, command=command, **chosen)
-    print_reading_notes(data, analysis.matrix.pairs, analysis.notes)
+    counted = analysis.matrix.pairs
+    print_reading_notes(data, counted.domain, counted.marginals, analysis.notes)
     write_chart(analysis, options["chart"])
     if options["report"] is not None:
         analysis.report(options["report"], counts=not options["no_counts"])

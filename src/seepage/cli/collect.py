@@ -62,36 +62,34 @@ def calibrate(data: str, **options: Any) -> None:
     if options["guarantee"] not in ("sampled", "auto"):
         reject_options(["reports", "target_delta"], "it is of --guarantee sampled")
     from seepage.cli.design_text import calibration_text
-    from seepage.designs.calibration import find_budgets
-    from seepage.plan.designed_plan import plan_of
+    from seepage.plan.designed_plan import calibrate as make_plan
 
-    calibration = _within_limits(find_budgets, CalibrationOptions, data)
-    print_reading_notes(data, calibration.problem.pairs)
-    plan = plan_of(calibration)
-    _write(plan, plan, data, calibration_text)
+    _write(_within_limits(make_plan, CalibrationOptions, data), data, calibration_text)
 
 
-def _within_limits(function: Callable[..., Any], kind: Any, data: str) -> Any:
-    """Return what a function of data and a limit finds, with the options given."""
+def _within_limits(function: Callable[..., "Plan"], kind: Any, data: str) -> "Plan":
+    """Return the plan of a function of data and a limit, with the options given."""
     chosen = given(kind)
     limit = chosen.get("limit")
     if limit is None or (isinstance(limit, dict) and limit[ALL_OTHERS] is None):
         more = " for the others too" if limit else ": the allowed total of every attribute, in nats"
         raise InputError(f"--limit must be given{more}")
     with engine_session(data), progress_bar("searching") as progress:
-        return function(data, progress=progress, **chosen)
+        plan = function(data, progress=progress, **chosen)
+    print_reading_notes(data, plan.domain)
+    return plan
 
 
-def _write(plan: Any, result: Any, data: str, text: Callable[..., str]) -> None:
-    """Write a plan and its page, where files are given, and print the result."""
+def _write(plan: "Plan", data: str, text: Callable[..., str]) -> None:
+    """Write a plan and its page, where files are given, and print it."""
     options, name = click.get_current_context().params, Path(data).name
     if options["output"] is not None:
         plan.save(options["output"])
     if options["report"] is not None:
         plan.report(options["report"], name=name)
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
-    write_chart(result, options["chart"])
-    emit(format_result(options["form"], result, text, name), None)
+    write_chart(plan, options["chart"])
+    emit(format_result(options["form"], plan, text, name), None)
     if options["output"] is None:
         click.echo("the plan was not saved: --output plan.json keeps it", err=True)
 
@@ -105,7 +103,7 @@ def _write(plan: Any, result: Any, data: str, text: Callable[..., str]) -> None:
     callback=parse_numbers,
     help="Compare the designs for several limits, all of which hold together; saves no plan.",
 )
-@chart_option("the comparison")
+@chart_option("the forms of the plan, or what each of --limits costs")
 @OUTPUT_OPTIONS
 def design(data: str, limits: list[float] | None, **_: Any) -> None:
     """Find the forms that keep every attribute's total within a limit with the least error.
@@ -123,12 +121,9 @@ def design(data: str, limits: list[float] | None, **_: Any) -> None:
         _compare_limits(data, limits)
         return
     from seepage.cli.design_text import design_text
-    from seepage.designs.design_search import find_design
-    from seepage.plan.designed_plan import plan_of_design
+    from seepage.plan.designed_plan import design as make_plan
 
-    result = _within_limits(find_design, DesignOptions, data)
-    print_reading_notes(data, result.pairs)
-    _write(plan_of_design(result), result, data, design_text)
+    _write(_within_limits(make_plan, DesignOptions, data), data, design_text)
 
 
 def _compare_limits(data: str, limits: list[float]) -> None:

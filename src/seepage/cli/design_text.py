@@ -54,30 +54,28 @@ def table_text(shown: Any, table: Any) -> str:
     return "\n".join(parts)
 
 
-def design_text(design: Any, name: str) -> str:
-    """Return the plan's sentence, the forms of a design, its totals and its comparison as text."""
-    from seepage.plan.designed_plan import plan_of_design
+def design_text(plan: Any, name: str) -> str:
+    """Return the sentence of a designed plan, its forms, totals and alternatives as text."""
     from seepage.plan.plan_precision import plan_precision
     from seepage.plan.plan_text import advice, people_sentence
 
-    plan = plan_of_design(design)
     precision = plan_precision(plan)
-    guarantees = ", ".join(sorted({form.guarantee for form in design.forms}))
-    record = shortest_above(design.record)
+    guarantees = ", ".join(sorted({form.guarantee for form in plan.forms}))
+    gap = plan.provenance.settings["design"]["gap"]
     heading = [
         people_sentence(plan, precision),
         *advice(plan, precision),
-        f"{name}: {len(design.forms)} forms, every total within its limit {design.whom} "
-        f"({guarantees}; all in nats), at most {design.gap:.2%} above the least error over the "
-        f"forms considered; a form tells at most {record} about the whole record",
+        f"{name}: {len(plan.forms)} forms, every total within its limit {plan.whom} "
+        f"({guarantees}; all in nats), at most {gap:.2%} above the least error over the "
+        "forms considered",
     ]
     tables = {
-        "Forms": _forms_text(design),
-        "Attributes": _attributes_text(design, precision),
+        "Forms": _forms_text(plan),
+        "Attributes": _attributes_text(plan, precision),
         "Ways to ask": _comparison_text(precision),
     }
     parts = [f"\n{title}\n{table}" for title, table in tables.items()]
-    notes = [naming(note, option_names()) for note in design.notes]
+    notes = [naming(note, option_names()) for note in plan.notes]
     return "\n".join([*filter(None, heading), *parts, *notes])
 
 
@@ -118,14 +116,14 @@ def limits_text(found: Any, name: str) -> str:
     )
 
 
-def _forms_text(design: Any) -> str:
+def _forms_text(plan: Any) -> str:
     rows = [["form", "share", "record", "attributes and budgets"]]
-    for number, form in enumerate(design.forms[:SHOWN_FORMS], 1):
+    for number, form in enumerate(plan.forms[:SHOWN_FORMS], 1):
         row = [str(number), f"{form.share:.2%}", shortest_above(form.record), _questions(form)]
         rows.append(row)
         if form.answer_leakage is not None:
             rows.append(["", "", "", f"  tells: {form.answer_leakage}"])
-    more = len(design.forms) - SHOWN_FORMS
+    more = len(plan.forms) - SHOWN_FORMS
     if more > 0:
         rows.append(["...", "", "", f"{more} more in the plan"])
     return text_columns(rows, left=True)
@@ -140,25 +138,25 @@ def _questions(form: Any) -> str:
     )
 
 
-def _attributes_text(design: Any, precision: Any) -> str:
+def _attributes_text(plan: Any, precision: Any) -> str:
     from seepage.plan.plan_precision import points
     from seepage.plan.plan_text import attaining_form
 
     rows = [["attribute", "largest total", "in form", "limit", "share within"]]
-    for k, name in enumerate(design.domain.names):
-        limit, mean = design.limits[k], design.means.get(name)
+    for k, planned in enumerate(plan.attributes):
+        name = planned.name
         width = precision.width(precision.strategies[0], name) if name in precision.sizes else None
-        error = "not asked" if width is None else f"{points(width)} points"
         rows.append(
             [
-                name if mean is None else f"mean {name}",
-                "public" if name in design.public else shortest_above(design.totals[k]),
-                attaining_form([form.totals[k] for form in design.forms]),
-                "-" if limit == math.inf else f"{limit:g}",
-                error if mean is None else f"error {mean:.3g}",
+                name,
+                "public" if planned.public else shortest_above(planned.total),
+                attaining_form([form.totals[k] for form in plan.forms]),
+                "-" if planned.limit is None else f"{planned.limit:g}",
+                "not asked" if width is None else f"{points(width)} points",
             ]
         )
-    rows += [[f"{i} x {j}", "", "", "", f"error {e:.3g}"] for (i, j), e in design.joint.items()]
+    errors = plan.provenance.settings["design"]["wanted"].items()
+    rows += [[wanted, "", "", "", f"error {error:.3g}"] for wanted, error in errors]
     return text_columns(rows, most=SHOWN_ATTRIBUTES)
 
 

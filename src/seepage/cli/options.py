@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from seepage._options import descriptions
 from seepage.cli.output import OutputFile, option_name, option_names, progress_bar
-from seepage.data.domain import ALL_OTHERS, short_list
+from seepage.data.domain import ALL_OTHERS, Domain, short_list
 from seepage.data.table.options import DataOptions, TableOptions
 from seepage.errors import InputError, naming
 
@@ -247,11 +247,13 @@ def count_data(data: str, kind: Any = DataOptions, **more: Any) -> Any:
 
     with engine_session(data), progress_bar("counting") as progress:
         pairs = count_pairs(data, progress=progress, **(given(kind) | more))
-    print_reading_notes(data, pairs)
+    print_reading_notes(data, pairs.domain, pairs.marginals)
     return pairs
 
 
-def print_reading_notes(data: str, counted: Any, notes: Sequence[str] = ()) -> None:
+def print_reading_notes(
+    data: str, domain: Domain, marginals: Iterable[Any] = (), notes: Sequence[str] = ()
+) -> None:
     """Print notes, and one line on columns that were binned by default or look like ids."""
     from seepage.data.column_kinds import kind_of, profile_of_counts
     from seepage.data.inputs import is_dataset_name, is_pairs_file
@@ -264,8 +266,8 @@ def print_reading_notes(data: str, counted: Any, notes: Sequence[str] = ()) -> N
     bins = given(TableOptions).get("bins")
     chosen = set(bins) if isinstance(bins, dict) else set()
     automatic = bins is None or (chosen and ALL_OTHERS not in chosen)
-    binned = [a.name for a in counted.domain if a.edges and automatic and a.name not in chosen]
-    profiles = map(profile_of_counts, counted.domain, counted.marginals)
+    binned = [a.name for a in domain if a.edges and automatic and a.name not in chosen]
+    profiles = map(profile_of_counts, domain, marginals)
     ids = [column.name for column in profiles if kind_of(column)[0] == "identifier"]
     parts = []
     if binned:

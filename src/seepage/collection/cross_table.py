@@ -358,8 +358,7 @@ def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
     if any(set(names) <= set(form.attributes) for form in plan.forms):
         return
     together = f"no form asks for both {' and '.join(map(repr, names))}"
-    pair = f"want={' x '.join(names)!r}" if len(names) == 2 else f"together=[{list(names)}]"
-    option = f"design with {pair}"
+    option = f"design with want={' x '.join(names)!r}"
     limits = [planned.limit for planned in plan.attributes if planned.limit]
     people = plan.provenance.records
     if not limits or not people:

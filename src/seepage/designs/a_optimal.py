@@ -1,6 +1,6 @@
 """A-optimal designs: the best shares of people over forms.
 
-A quantity is an attribute's frequencies, or the joint distribution of two attributes that are
+A quantity is an attribute's frequencies, or the joint distribution of attributes that are
 asked together.  v_j(f) is the variance of the unbiased estimate of quantity j from one report of
 form f, summed over the values, for a person drawn from the population: the sum of noise and
 sampling variance.  Its precision is V[f, j] = 1 / v_j(f), and 0 if the form does not ask it.  With
@@ -70,7 +70,7 @@ class Precisions:
     records
         The records, for the frequencies.
     joint
-        Pairs of attributes, by ascending index, whose joint distribution is to be estimated.
+        Attributes, by ascending index, of each joint distribution that is to be estimated.
     rows
         B of the attributes of which another statistic than the frequencies is to be estimated
         [`designs.wanted`].
@@ -78,13 +78,13 @@ class Precisions:
     Attributes
     ----------
     quantities
-        The attributes of each quantity: single ones, then pairs.
+        The attributes of each quantity: single ones, then joint distributions.
 
     Notes
     -----
-    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for two
-    v = (k alpha + beta)(k' alpha' + beta') - sum f^2 over pairs of values, since the two reports
-    are independent given the two answers.  For a statistic B, with b_y its columns and b their sum,
+    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for a joint distribution
+    the product of k alpha + beta over its attributes, minus sum f^2 over its cells, since reports
+    are independent given the answers.  For a statistic B, with b_y its columns and b their sum,
     v = sum_y P(y) |b_y - q b|^2 / (p - q)^2 - |B f|^2.  An attribute with one value has v = 0; its
     precision is set to 0, as there is nothing to estimate.
 
@@ -101,7 +101,7 @@ class Precisions:
     def __init__(
         self,
         records: Records,
-        joint: Sequence[tuple[int, int]] = (),
+        joint: Sequence[tuple[int, ...]] = (),
         rows: Mapping[int, Floats] | None = None,
     ) -> None:
         self.rows = dict(rows or {})
@@ -116,7 +116,7 @@ class Precisions:
         self.quantities = [*((j,) for j in attributes), *self.joint]
         self._mechanism = lru_cache(None)(mechanism)
         self._joint_squares = [
-            float(((records.counts([i, j]) / number) ** 2).sum()) for i, j in self.joint
+            float(((records.counts(list(table)) / number) ** 2).sum()) for table in self.joint
         ]
 
     def _second_moment(self, j: int, epsilon: float) -> float:
@@ -169,10 +169,10 @@ class Precisions:
         budgets = dict(zip(attributes, epsilons, strict=True))
         for j, epsilon in budgets.items():
             row[j] = self.single(j, epsilon)
-        for index, (i, j) in enumerate(self.joint, len(self.sizes)):
-            if min(budgets.get(i, 0.0), budgets.get(j, 0.0)) > 0:
-                square = self._second_moment(i, budgets[i]) * self._second_moment(j, budgets[j])
-                row[index] = 1 / (square - self._joint_squares[index - len(self.sizes)])
+        for index, (table, square) in enumerate(zip(self.joint, self._joint_squares, strict=True)):
+            if min(budgets.get(j, 0.0) for j in table) > 0:
+                moment = math.prod(self._second_moment(j, budgets[j]) for j in table)
+                row[len(self.sizes) + index] = 1 / (moment - square)
         return row
 
     def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
-from seepage._options import takes
-from seepage._results import Progress, Result
+from seepage._results import Progress
 from seepage.data.data_check import settle
 from seepage.data.domain import short_list
 from seepage.data.inputs import as_counted
@@ -32,8 +31,8 @@ from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
 from seepage.totals.total import choose_guarantee
 from seepage.totals.witness_search import search_witness
 
-SHARE_TOLERANCE = 0.01
-"""Accuracy of the surviving budgets relative to the refuted ones."""
+FACTOR_TOLERANCE = 0.01
+"""Accuracy of the factor on refuted budgets at which no witness is found."""
 
 MIN_BUDGET = 1e-6
 """A budget below which no mechanism changes its family of likely sets."""
@@ -46,43 +45,9 @@ FOR_POPULATION = ("auto", "exact", "merged")
 """The guarantees that can be certified for the population."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class WitnessAudit(Result):
-    """Result of a witness search at some budgets.
-
-    Parameters
-    ----------
-    refutations
-        For each attribute whose limit is exceeded, the witness: reports that exceed it.
-    surviving
-        Budgets in the same proportions at which the search finds no witness: not refuted, but not
-        certified either.  None if nothing was refuted.
-    """
-
-    refutations: tuple[JointWitness, ...]
-    surviving: Floats | None
-
-    @property
-    def strongest(self) -> JointWitness | None:
-        """The witness with the largest leakage; None if there is none."""
-        return max(self.refutations, key=lambda witness: witness.counted, default=None)
-
-    def _columns(self) -> dict[str, Sequence[Any]]:
-        names = ("target", "likelier", "other", "value", "held_out")
-        return {name: [getattr(witness, name) for witness in self.refutations] for name in names}
-
-    def _headline(self) -> str:
-        if self.strongest is None:
-            return "WitnessAudit(no reports found that exceed a limit)"
-        targets = ", ".join(witness.target for witness in self.refutations)
-        return f"WitnessAudit(limits exceeded: {targets}; strongest {self.strongest.counted:.4g})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Calibration(Result):
+@dataclass(frozen=True, eq=False)
+class Calibration:
     """Budgets that keep every total within its limit, with the guarantee of the totals.
-
-    `calibration["sex"]` is the budget of one attribute.
 
     Parameters
     ----------
@@ -92,91 +57,21 @@ class Calibration(Result):
         The budget of each attribute; 0 for those not collected.
     totals
         Every attribute's total at these budgets, with the guarantee's name and kind.
-    audit
-        The result of a witness search, if the guarantee is an assumption; None without a search.
-    dropped
-        Attributes to drop, in this order, if the minimum useful budgets are not within the limit.
     notes
-        Further remarks for the reader.
+        Remarks for the reader, with the witness against totals that are an assumption.
     """
 
     problem: Problem
     epsilons: Floats
     totals: TotalLeakage
-    audit: WitnessAudit | None = None
-    dropped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @property
-    def binding(self) -> str:
-        """The attribute whose total is nearest to its limit."""
-        limits = self.problem.limits
-        slack = np.subtract(limits, self.totals.values, out=limits.copy(), where=limits < np.inf)
-        return self.problem.domain.names[int(np.argmin(slack))]
-
-    def __getitem__(self, name: str | SupportsIndex) -> float:
-        """Return the budget of one attribute; a public one has none and raises."""
-        index = self.problem.domain.index(name)
-        if self.problem.public[index]:
-            raise InputError(f"{self.problem.domain.names[index]!r} is public and has no budget")
-        return float(self.epsilons[index])
-
-    def _columns(self) -> dict[str, Sequence[Any]]:
-        limits = self.problem.limits.tolist()
-        return {
-            "attribute": self.problem.domain.names,
-            "mechanism": self.problem.mechanism,
-            "collected": self.problem.collected.tolist(),
-            "public": self.problem.public.tolist(),
-            "epsilon": self.epsilons.tolist(),
-            "total": self.totals.values.tolist(),
-            "delta": self.totals.deltas.tolist(),
-            "limit": [limit if np.isfinite(limit) else None for limit in limits],
-        }
-
-    def _headline(self) -> str:
-        budgets = self.epsilons[self.problem.collected]
-        low, high = (f"{budget:.4g}" for budget in (budgets.min(), budgets.max()))
-        shown = f"epsilon {low}" if low == high else f"epsilons {low} to {high}"
-        guarantee = f"{self.totals.guarantee!r}, {self.totals.kind}"
-        refuted = ", refuted" if self.audit is not None and self.audit.refutations else ""
-        return f"Calibration({guarantee}{refuted}, {shown}, nearest to its limit: {self.binding!r})"
-
-
-@takes(CalibrationOptions)
-def find_budgets(data: Any, options: CalibrationOptions) -> Calibration:
-    """Return the largest budgets whose totals stay within the limit, under a named guarantee.
-
-    Parameters
-    ----------
-    data
-        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
-        raises, except for the guarantee `"worst"` and for `scope="population"`.
-
-    Returns
-    -------
-    Calibration
-        Budgets, their totals, and the evidence: the witness, the attributes to drop.
-
-    Notes
-    -----
-    Some ten evaluations of the totals.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
-    >>> found = sp.find_budgets(adult, limit=1.0)
-    >>> found.binding, bool(found.totals.values.max() <= 1.0)
-    ('income', True)
-    >>> round(found["race"], 4), round(found.totals["race"], 4)
-    (0.7297, 0.9673)
-    """
-    return calibrated(data, options)
 
 
 def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
-    """Return the budgets of `find_budgets`."""
+    """Return the largest budgets whose totals stay within the limit, under a named guarantee.
+
+    Some ten evaluations of the totals.
+    """
     guarantee = options.guarantee
     data, settled, found = settle(data, options, asked=True, stacklevel=5)
     certain = guarantee in FOR_POPULATION and options.scope != "table"
@@ -194,10 +89,10 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
         raise AssertionError("a calibrated total exceeds its limit")
     if scope == "population" and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, epsilons))
-    dropped = _to_drop(problem, epsilons)
     notes = (*found, *_split_note(problem, epsilons, guarantee), *_exact_note(problem))
-    calibration = Calibration(problem, epsilons, totals, None, dropped, notes)
-    return _audited(calibration) if options.audit else calibration
+    if options.audit and GUARANTEES[totals.guarantee].kind == "assumed":
+        notes = (*notes, _audit_note(problem, epsilons, bool(totals.deltas.any())))
+    return Calibration(problem, epsilons, totals, notes)
 
 
 def _scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
@@ -269,26 +164,6 @@ def _proven_totals(problem: Problem, epsilons: Floats) -> Floats:
     return np.minimum(problem.limits, worst)
 
 
-def _to_drop(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
-    """Return the attributes to drop until every remaining one has its minimum useful budget.
-
-    Greedy: each time the attribute with the largest sum of leakages about the others, at the
-    minimum useful budgets, since dropping it lowers their totals most.
-    """
-    dropped = list[str]()
-    while (problem.collected & (epsilons < problem.least)).any():
-        if problem.collected.sum() == 1:
-            problem.raise_least()
-        leaks = problem.matrix(problem.least).values.sum(axis=0) + problem.least
-        largest = int(np.argmax(np.where(problem.collected, leaks, -np.inf)))
-        dropped.append(problem.domain.names[largest])
-        collected = problem.collected.copy()
-        collected[largest] = False
-        problem = replace(problem, collected=collected)
-        epsilons = equal_budgets(problem)
-    return tuple(dropped)
-
-
 def _split_note(problem: Problem, epsilons: Floats, guarantee: str) -> tuple[str, ...]:
     """Return a note if no budget is above limit / attributes, which holds for any data."""
     count = int(problem.collected.sum())
@@ -320,37 +195,36 @@ def _exact_note(problem: Problem) -> tuple[str, ...]:
     return (f"exact totals would fit without {names}; `design` needs no such choice",)
 
 
-def _audited(calibration: Calibration) -> Calibration:
-    """Return the calibration with a witness search, if its guarantee is an assumption.
+def _audit_note(problem: Problem, epsilons: Floats, has_delta: bool) -> str:
+    """Return a note on the search for witnesses against totals that are an assumption.
 
     One search per attribute; then bisection over a factor of the budgets, for the refuted ones
     only.  If no mechanism is given, the search ranges over all mechanisms with these budgets.
     """
-    problem, epsilons = calibration.problem, calibration.epsilons
-    if GUARANTEES[calibration.totals.guarantee].kind != "assumed":
-        return calibration
-    if calibration.totals.deltas.any():
-        note = "no witness was searched for: single reports do not refute totals with a delta"
-        return replace(calibration, notes=(note, *calibration.notes))
+    if has_delta:
+        return "no witness was searched for: single reports do not refute totals with a delta"
     if isinstance(problem.data, PairCounts):
-        note = "no witness was searched for: pair counts have no records; give the table itself"
-        return replace(calibration, notes=(note, *calibration.notes))
+        return "no witness was searched for: pair counts have no records; give the table itself"
     limited = np.flatnonzero(np.isfinite(problem.limits)).tolist()
-    refuted = _refutations(problem, epsilons, limited, problem.options["progress"])
+    refuted = refutations(problem, epsilons, limited, problem.options["progress"])
     if not refuted:
-        return replace(calibration, audit=WitnessAudit((), None))
+        return "a search found no reports that exceed a limit; that is no guarantee"
     low, high = 0.0, 1.0
-    while high - low > SHARE_TOLERANCE:
+    while high - low > FACTOR_TOLERANCE:
         factor = (low + high) / 2
-        if _refutations(problem, problem.scaled(epsilons, factor), list(refuted)):
+        if refutations(problem, problem.scaled(epsilons, factor), list(refuted)):
             high = factor
         else:
             low = factor
-    audit = WitnessAudit(tuple(refuted.values()), problem.scaled(epsilons, low))
-    return replace(calibration, audit=audit)
+    scale = float(problem.scaled(epsilons, low).sum() / epsilons.sum())
+    strongest = max(refuted.values(), key=lambda witness: witness.counted)
+    return (
+        f"REFUTED: {strongest.sentence()}: {strongest.value:.2f} nats about "
+        f"{strongest.target}, above its limit; budgets scaled by {scale:.2f} survive the search"
+    )
 
 
-def _refutations(
+def refutations(
     problem: Problem, epsilons: Floats, targets: Sequence[int], progress: Progress | None = None
 ) -> dict[int, JointWitness]:
     """Return the witnesses above the limit of their target, by index of the target."""

@@ -7,9 +7,10 @@ from typing import Any, Literal
 from seepage import _checks
 from seepage._options import option
 from seepage.data.table.options import ANSWERS, DataOptions
+from seepage.designs.wanted import want_texts
 from seepage.errors import InputError
 
-SHAPES = ("never", "single", "forms", "record")
+SHAPES = ("never", "forms")
 """Values of the option `shape`."""
 
 MAX_SEED = 2**64 - 1
@@ -32,8 +33,6 @@ class PlanningOptions(DataOptions):
         Attributes whose values are public.
     left_out
         Attributes that are not collected.
-    least
-        The minimum useful budget, for all or by attribute.
     sample
         Number of records to draw at random, by the seed; all by default.
     """
@@ -41,7 +40,6 @@ class PlanningOptions(DataOptions):
     limit: Any = field(kw_only=False, metadata={"option": True, "type": float, "each": True})
     public: Sequence[str] = option(())
     left_out: Sequence[str] = option(())
-    least: Any = option(0.0, type=float)
     sample: int | None = option(None, metavar="N")
 
     def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
@@ -54,7 +52,7 @@ class PlanningOptions(DataOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions(PlanningOptions):
-    """Options of `design` and `find_design`; a limit may be None: not protected.
+    """Options of `design`; a limit may be None: not protected.
 
     Parameters
     ----------
@@ -84,8 +82,6 @@ class DesignOptions(PlanningOptions):
         Who designed it, for the plan's page.
     record_limit
         The maximum sum of budgets of a form, which bounds its leakage about the whole record.
-    together
-        Groups of attributes that are only asked together.
     never
         Pairs of attributes that are never asked together.
     largest
@@ -93,7 +89,7 @@ class DesignOptions(PlanningOptions):
     want
         A joint table to estimate beside all frequencies (`"ill x income"`), or a mean in place of
         those of a numeric answer (`"mean hours"`).  The error of a joint table, also given as a
-        pair of names, counts like that of an attribute.  The mean is that of the values as
+        tuple of names, counts like that of an attribute; some form asks for all of its attributes.  The mean is that of the values as
         numbers, of the midpoints of bins, or of scores: `"mean hours = 10, 30, 50"`.
     scope
         For whom every limit holds: the `"population"` that the records are a random sample of, or
@@ -109,11 +105,10 @@ class DesignOptions(PlanningOptions):
     order
         The scale of an attribute, labels in their order, whose neighbours are then merged.
     shape
-        The forms that may send one shaped report, if it is more precise and has at most 32
-        combinations of answers: `"never"`, `"single"` for forms of one attribute, `"forms"` for
-        all.  A change of one answer then changes a report's log-likelihood by at most its limit,
-        and the leakage about the whole record is at most that of the product of the same form.
-        `"record"`: like `"forms"`, without the limit on changes of one answer.
+        `"forms"`: a form may send one shaped report for all of its answers, if that is more
+        precise and has at most 32 combinations of answers.  A change of one answer then changes a
+        report's log-likelihood by at most its limit, and the leakage about the whole record is at
+        most that of the product of the same form.  `"never"`: each answer has its own report.
     seconds
         Time limit of reading and search, half of it at least for the search; Ctrl-C ends it too.
         Either way the best design so far is returned, certified like any other.
@@ -131,7 +126,6 @@ class DesignOptions(PlanningOptions):
     title: str | None = option(None)
     author: str | None = option(None)
     record_limit: float | None = option(None)
-    together: Sequence[Sequence[str]] = option(())
     never: Sequence[Sequence[str]] = option((), metavar="A,B")
     want: Sequence[Any] = option((), metavar="STATISTIC")
     largest: int | None = option(None)
@@ -184,9 +178,9 @@ class DesignOptions(PlanningOptions):
 
     def _named(self) -> frozenset[str]:
         """Return the attributes that an option names: they are asked whatever their answers."""
-        fields_of = ("columns", "public", "left_out", "known", "together", "never")
+        fields_of = ("columns", "public", "left_out", "known", "never")
         found, pending = set[str](), [getattr(self, name) for name in fields_of]
-        mappings = (self.limit, self.importance, self.least)
+        mappings = (self.limit, self.importance)
         pending += [one for one in mappings if isinstance(one, Mapping)]
         for one in self.want if isinstance(self.want, Sequence) else ():
             told = isinstance(one, str)  # "mean hours = 10, 30" or "ill x income"
@@ -202,9 +196,10 @@ class DesignOptions(PlanningOptions):
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The options that a plan states for its page: objective, people, title and the like."""
+        """The options that a plan states: objective, people, title, seed, want and the like."""
         names = ("objective", "people", "precision", "title", "author")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        stated = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return {**stated, "seed": self.rng, "want": list(want_texts(self.want))}
 
 
 def positive_limit(value: Any, what: str = "limit") -> float:
@@ -239,7 +234,7 @@ def time_limit(seconds: Any) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationOptions(PlanningOptions):
-    """Options of `calibrate` and `find_budgets`; if `least` is too large, they say what to drop.
+    """Options of `calibrate`.
 
     Parameters
     ----------

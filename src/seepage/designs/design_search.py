@@ -1,4 +1,4 @@
-"""`find_design`: start forms, column generation, shaped reports, and the result."""
+"""`designed`: start forms, column generation, shaped reports, and the result."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage._options import takes
 from seepage._results import json_ready
 from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
@@ -28,7 +27,7 @@ from seepage.designs.population_certifier import PopulationCertifier
 from seepage.designs.report_channels import MatrixChannel
 from seepage.designs.strategies import compare_designs
 from seepage.designs.table_certifier import TableCertifier, coarse_form
-from seepage.designs.wanted import want_texts
+from seepage.designs.wanted import wanted_errors
 from seepage.errors import InputError, Setting, Text
 from seepage.totals.result import check_whole_table
 
@@ -41,27 +40,12 @@ MIN_VARIANT_RATIO = 0.1
 Forms that differ in their budgets only are variants; small ones are dropped as well."""
 
 
-@takes(DesignOptions)
-def find_design(data: Any, options: DesignOptions) -> Design:
+def designed(data: Any, options: DesignOptions) -> Design:
     """Return the most accurate collection by forms whose totals provably stay within the limit.
-
-    By default for the population that the records are a random sample of, at confidence 95 %.
 
     A form is a set of attributes with a mechanism and a budget each.  Everyone gets one form, drawn
     independently of the record.  The leakage of its reports about attribute k is at most the form's
     total, computed for every attribute of the table, asked or not [theory-forms].
-
-    Parameters
-    ----------
-    data
-        A frame, a path, the name of a dataset, or `Records`.  A sample of records is enough for
-        `scope="population"` and raises for `scope="table"`.
-
-    Returns
-    -------
-    Design
-        Forms with budgets, shares and totals, expected errors, the optimality gap over the forms
-        considered, and a comparison with other strategies within the same limit.
 
     Notes
     -----
@@ -69,36 +53,13 @@ def find_design(data: Any, options: DesignOptions) -> Design:
     pool of forms contains every attribute alone and all attributes together, so neither SMP nor the
     calibrated collection has a smaller weighted error, up to the gap.
 
-    The leakage of a form about the whole record is up to the sum of its budgets, `record`; and an
-    adversary who knows other attributes of the person can learn more than the total unless they are
-    `known`.
-
     For the population a union bound covers all forms of a size, so that the selection among them
     costs no confidence, with equal budgets in each form [theory-population].
 
     Cost: 0.05 ms to count a form of binary attributes and 0.1 ms for its totals about 40
     attributes, after 6 ms for 115,000 distinct records; some thousands of forms.  For the
     population also six evaluations of 10 ms for every form that the screen finds improving.
-
-    Examples
-    --------
-    Two fair coins and whether they differ: any two may be asked with the whole limit each, all
-    three may not.
-
-    >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
-    >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    >>> found = sp.find_design(coins, 1.0, scope="table")
-    >>> sorted(form.attributes for form in found.forms)
-    [('a', 'b'), ('a', 'differ'), ('b', 'differ')]
-    >>> round(float(found.totals.max()), 6), round(found.record, 6)
-    (1.0, 2.0)
     """
-    return designed(data, options)
-
-
-def designed(data: Any, options: DesignOptions) -> Design:
-    """Return the design of `find_design`."""
     reading = Timer(options.seconds)
     records, notes = read_records(data, options)
     found = search_design(records, options, reading.elapsed)
@@ -174,50 +135,47 @@ class DesignRun:
         return run
 
     def start(self) -> None:
-        """Fill the pool with forms of one item, of all attributes, and of wanted pairs."""
+        """Fill the pool with forms of one attribute, of all, and of wanted joint tables."""
         problem = self.problem
-        forms = [self._item_form(item) for item in problem.items]
+        forms = [self._single_form(j) for j in problem.everything]
         if self.options.mechanism is None:
             forms += self.certifier.singles()
-        self.singles = [form for form in forms if len(form.attributes) == 1]
+        self.singles = forms
         if not self.inner:
             self.full_forms = self._full_forms()
         largest = self.options.largest
         allowed = largest is None or largest >= len(problem.domain)
         self.pool.add([*forms, *(self.full_forms if allowed else [])])
         max_cells, problem.max_cells = problem.max_cells, math.inf  # a product where none is shaped
-        pairs = [self._pair_form(pair) for pair in problem.precisions.joint]
+        joint = [self._certified(table) for table in problem.precisions.joint]
         problem.max_cells = max_cells
-        self.pool.add([form for form in pairs if form is not None])
+        self.pool.add([form for form in joint if form is not None])
         if not math.isfinite(self.pool.solution.objective):
             raise InputError(
-                "no form within the limits estimates every pair of ",
+                "no form within the limits estimates every table of ",
                 Setting("want"),
-                "; raise the limit or name fewer pairs",
+                "; raise the limit or name fewer attributes",
             )
         self.pool.solve_master(1e-6, 4000)
 
-    def _item_form(self, item: Indices) -> Form:
-        """Return the form of one item; with coarser totals if its table is too large."""
-        problem, form = self.problem, None
-        single = self.certifier.budget_form(item[0], self.timer) if len(item) == 1 else None
+    def _single_form(self, j: int) -> Form:
+        """Return the form of one attribute; with coarser totals if its table is too large."""
+        problem, item, form = self.problem, (j,), None
+        single = self.certifier.budget_form(j, self.timer)
         if single is not None:
-            form = self.search_forms.fitted[item] = single if problem.is_useful(single) else None
+            form = self.search_forms.fitted[item] = single
         elif problem.scorer.fits(item):
             form = self._certified(item)
         elif problem.public:
             raise InputError(
-                f"{problem.listed(item)} asked together cannot be certified beside what is public; "
-                "ask fewer together, raise the limit, or pool rare values"
+                f"{problem.domain.names[j]!r} cannot be certified beside what is public; raise the "
+                "limit, or pool rare values"
             )
         else:
-            coarse = coarse_form(problem, self.certifier.mergeable, item)
-            form = coarse if problem.is_useful(coarse) else None
+            form = coarse_form(problem, self.certifier.mergeable, item)
         if form is None:
             raise InputError(
-                f"{problem.listed(item)} asked together cannot have their least useful budgets; "
-                "raise the limit or lower ",
-                Setting("least"),
+                f"{problem.domain.names[j]!r} can have no budget that is certified; raise the limit"
             )
         return form
 
@@ -237,18 +195,13 @@ class DesignRun:
         if not problem.public:
             records = None if exact else self.certifier.mergeable
             forms.append(coarse_form(problem, records, everything, self.timer))
-        return [form for form in forms if problem.is_useful(form)]
+        return [form for form in forms if form.max_budget > 0]
 
     def _certified(self, form: Indices) -> Form | None:
-        """Return a form with certified budgets; None if they are below the useful ones."""
+        """Return a form with certified budgets; None if these are 0."""
         fitted = self.search_forms.fit(form)
         certified = None if fitted is None else self.certifier.certify(fitted)
-        return certified if certified is not None and self.problem.is_useful(certified) else None
-
-    def _pair_form(self, pair: tuple[int, int]) -> Form | None:
-        """Return the form of the items of two attributes."""
-        items = {next(item for item in self.problem.items if j in item) for j in pair}
-        return self._certified(tuple(sorted(j for item in items for j in item)))
+        return certified if certified is not None and certified.max_budget > 0 else None
 
     def search(self) -> None:
         """Run column generation; an interrupt ends it and keeps the last complete round."""
@@ -305,7 +258,7 @@ class DesignRun:
             self.full_forms,
             [*self._product_design(), (forms, attribute_errors)],
         )
-        pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
+        importance, used = self.importance[:count], self.importance[:count] > 0
         return Design(
             self.records.pairs(),
             problem.limits,
@@ -313,17 +266,15 @@ class DesignRun:
             tuple(names[j] for j in problem.known),
             with_shares(map(self._with_observed, forms), solution.shares[order].tolist()),
             attribute_errors,
-            dict(zip(pairs, errors[count:].tolist(), strict=True)),
-            self.importance[:count],
+            wanted_errors(problem.domain, self.options.want, errors),
+            float(importance[used] @ attribute_errors[used] / importance.sum()),
             solution.gap,
             sum(form is not None for form in self.search_forms.fitted.values()),
             comparison,
             self.ended,
-            self.options.rng,
             (*self.certifier.notes(forms), *self._notes()),
             self.certifier.scope,
             self.certifier.confidence,
-            want_texts(self.options.want),
             self.people,
             self.options.stated | self._covered(),
         )

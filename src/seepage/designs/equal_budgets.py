@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.design_options import CalibrationOptions, positive_limit
-from seepage.errors import InputError, Setting
+from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.totals.result import TotalLeakage
@@ -48,8 +48,6 @@ class Problem:
         Mask of the attributes that are collected, and so get a budget.
     public
         Mask of the public attributes: identity release (epsilon = infinity).
-    least
-        The minimum useful budget of each attribute.
     mechanism
         The mechanism of each attribute by name; None for the bound over all mechanisms.
     guarantee, options
@@ -60,7 +58,6 @@ class Problem:
     limits: Floats
     collected: Booleans
     public: Booleans
-    least: Floats
     mechanism: tuple[str | None, ...]
     guarantee: str
     options: Mapping[str, Any]
@@ -122,14 +119,6 @@ class Problem:
         """Return the budgets times a factor, each at most its attribute's limit."""
         return self.epsilons(np.minimum(budgets * factor, self.limits))
 
-    def raise_least(self) -> NoReturn:
-        """Raise the error that no attribute can have its minimum useful budget."""
-        raise InputError(
-            "no attribute can have its smallest useful budget within the limit; raise the limit "
-            "or lower ",
-            Setting("least"),
-        )
-
 
 def make_problem(data: PairCounts | Records, options: CalibrationOptions, scope: str) -> Problem:
     """Return the constraints of a calibration for a scope, checked against the data."""
@@ -140,21 +129,16 @@ def make_problem(data: PairCounts | Records, options: CalibrationOptions, scope:
         raise InputError("at least one attribute must be collected, all are public or left out")
     limits = np.array([positive_limit(value) for value in for_each(domain, options.limit, "limit")])
     limits[is_public] = np.inf
-    minima = [_checks.epsilon(v, "least") for v in for_each(domain, options.least, "least")]
     names = tuple(for_each(domain, options.mechanism, "mechanism"))
-    problem = Problem(
+    return Problem(
         data,
         limits,
         collected,
         is_public,
-        np.array(minima),
         names,
         options.guarantee,
         options.of_totals(scope),
     )
-    if (problem.least > limits)[collected].all():
-        problem.raise_least()
-    return problem
 
 
 def _needs_delta(name: Any) -> bool:

@@ -1,7 +1,7 @@
 """The constraints of a design, the precision of a form, and its largest equal budgets."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +52,6 @@ class FormProblem:
         Mask of the attributes that may be asked.
     importance
         Weight of the error of each quantity in the objective: attributes, then pairs.
-    least
-        The minimum useful budget of each attribute.
-    items
-        Groups of attributes that are only asked together; groups of one for all others.
     never_together
         Symmetric mask of the pairs that no form may contain.
     record_limit
@@ -77,8 +73,6 @@ class FormProblem:
     limits: Floats
     collected: Booleans
     importance: Floats
-    least: Floats
-    items: tuple[Indices, ...]
     never_together: Booleans
     record_limit: float = math.inf
     largest: int = MAX_FORM
@@ -113,15 +107,11 @@ class FormProblem:
     @property
     def everything(self) -> Indices:
         """The form of all attributes that may be asked."""
-        return tuple(sorted(j for item in self.items for j in item))
+        return tuple(np.flatnonzero(self.collected).tolist())
 
     def has_clash(self, form: Sequence[int]) -> bool:
         """Return whether a form has two attributes that must not be asked together."""
         return bool(self.never_together[np.ix_(form, form)].any())
-
-    def listed(self, form: Iterable[int]) -> str:
-        """Return the names of attributes, separated by commas, for a message."""
-        return ", ".join(self.domain.names[j] for j in form)
 
     def excess(self, totals: Floats, epsilons: Floats) -> float:
         """Return the largest excess over a limit, of a total or of the sum of budgets, in nats."""
@@ -186,11 +176,6 @@ class FormProblem:
         """Return the attributes that a form asks for, by index."""
         return tuple(map(self.domain.index, form.attributes))
 
-    def is_useful(self, form: Form) -> bool:
-        """Return whether every budget is at least the minimum useful one, and one is above 0."""
-        epsilons, least = form.epsilons, self.least[list(self.indices(form))]
-        return epsilons.max() > 0 and bool((epsilons >= least).all())
-
     def row(self, form: Form) -> Floats:
         """Return V[f, :], the precision of every quantity from one report of a form."""
         indices = self.indices(form)
@@ -235,9 +220,6 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
     limits = _limits(domain, options.limit, is_public | is_known)
     wanted = parse_want(domain, options.want)
     never_together = _never_together(domain, options.never)
-    items = _items(domain, collected, _groups(domain, options.together))
-    max_attributes = options.largest or max(MAX_FORM, *map(len, items))
-    _check_items(domain, items, never_together, max_attributes)
     _check_wanted(domain, wanted, collected, never_together)
     strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
     scorer = ExactForms(FormCounter(records, *strata))
@@ -250,17 +232,15 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
         limits,
         collected,
         _importance(domain, options.importance, collected, len(wanted.joint)),
-        np.array([_checks.epsilon(v, "least") for v in for_each(domain, options.least, "least")]),
-        items,
         never_together,
         math.inf if options.record_limit is None else options.record_limit,
-        max_attributes,
+        options.largest or max(MAX_FORM, *map(len, wanted.joint), 0),
         options.scope == "population",
     )
     if options.objective == "largest":
         values = [math.prod(domain.sizes[j] for j in one) for one in problem.precisions.quantities]
         problem.scale = problem.importance / np.array(values)
-    _check_least(problem)
+    _check_caps(problem)
     return problem
 
 
@@ -288,79 +268,34 @@ def _importance(domain: Domain, importance: Any, collected: Booleans, joint: int
     return np.concatenate([values, np.ones(joint)])
 
 
-def _indices(domain: Domain, names: Any, what: str) -> list[int]:
-    if isinstance(names, str):
-        raise _checks.violation(what, f"a list of groups, as in {what}=[('a', 'b')]", names)
-    indices = [domain.index(name) for name in _checks.items(names, f"each of {what}")]
-    if len(set(indices)) < max(2, len(indices)):
-        raise InputError(
-            f"each of {what} must name different attributes, at least two", parameter=what
-        )
-    return sorted(indices)
-
-
-def _groups(domain: Domain, together: Any) -> list[set[int]]:
-    """Return groups of attributes asked together; groups with a common attribute are merged."""
-    groups = list[set[int]]()
-    for names in _checks.items(together, "together"):
-        named = set(_indices(domain, names, "together"))
-        touching = [group for group in groups if group & named]
-        groups = [*(group for group in groups if not group & named), named.union(*touching)]
-    return groups
-
-
 def _never_together(domain: Domain, never: Any) -> Booleans:
     """Return the symmetric mask of the pairs of `never`."""
     mask = np.zeros((len(domain), len(domain)), dtype=np.bool_)
     for names in _checks.items(never, "never"):
-        i, j, *more = _indices(domain, names, "never")
-        if more:
+        if isinstance(names, str):
+            raise _checks.violation("never", "a list of pairs, as in never=[('a', 'b')]", names)
+        indices = [domain.index(name) for name in _checks.items(names, "each of never")]
+        if len(indices) != 2 or len(set(indices)) != 2:
             raise InputError(
-                f"each of never must name two attributes, got {2 + len(more)}", parameter="never"
+                f"each of never must name two different attributes, got {len(indices)}",
+                parameter="never",
             )
-        mask[i, j] = mask[j, i] = True
+        mask[tuple(indices)] = mask[tuple(indices[::-1])] = True
     return mask
-
-
-def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple[Indices, ...]:
-    """Return the groups, and every other attribute asked as a group of one."""
-    for group in groups:
-        not_asked = [domain.names[j] for j in sorted(group) if not collected[j]]
-        if not_asked:
-            raise InputError(
-                f"{not_asked[0]!r} is to be asked together with others, but is not asked"
-            )
-    grouped = set().union(*groups)
-    single = [(j,) for j in np.flatnonzero(collected).tolist() if j not in grouped]
-    return tuple(sorted([*single, *(tuple(sorted(group)) for group in groups)]))
-
-
-def _check_items(
-    domain: Domain, items: tuple[Indices, ...], never_together: Booleans, largest: int
-) -> None:
-    for item in items:
-        clash = np.argwhere(never_together[np.ix_(item, item)])
-        if len(clash):
-            first, second = (domain.names[item[index]] for index in clash[0].tolist())
-            raise InputError(f"{first!r} and {second!r} are both together and never together")
-        if len(item) > largest:
-            raise InputError(
-                f"{len(item)} attributes are to be asked together, the largest form has {largest}"
-            )
 
 
 def _check_wanted(
     domain: Domain, wanted: Wanted, collected: Booleans, never_together: Booleans
 ) -> None:
-    for i, j in wanted.joint:
-        if never_together[i, j]:
+    for table in wanted.joint:
+        if never_together[np.ix_(table, table)].any():
             raise InputError(
-                f"want has {domain.names[i]!r} and {domain.names[j]!r}, which ",
+                f"want has {' x '.join(domain.names[j] for j in table)}, which ",
                 Setting("never"),
                 " forbids to ask together",
                 parameter="want",
             )
-    for k in (*(k for pair in wanted.joint for k in pair), *wanted.scores):
+    for k in (*(k for table in wanted.joint for k in table), *wanted.scores):
         if not collected[k]:
             raise InputError(
                 f"want must name attributes that are asked, {domain.names[k]!r} is not",
@@ -383,18 +318,11 @@ def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
         )
 
 
-def _check_least(problem: FormProblem) -> None:
-    """Raise if the largest budget of an attribute is 0 or below its minimum useful one."""
-    for j in np.flatnonzero(problem.collected).tolist():
+def _check_caps(problem: FormProblem) -> None:
+    """Raise if the largest budget of an attribute is 0."""
+    for j in problem.everything:
         if problem.caps[j] == 0:
             raise InputError(
                 f"{problem.domain.names[j]!r} can have no budget: the public attributes alone "
                 "use up a limit; raise the limit or leave it out"
-            )
-        if problem.caps[j] < problem.least[j]:
-            raise InputError(
-                f"{problem.domain.names[j]!r} can have a budget of {problem.caps[j]:.4g} at most, "
-                f"below its least useful one, {problem.least[j]:g}; raise the limit, lower ",
-                Setting("least"),
-                ", or leave it out",
             )

@@ -13,7 +13,7 @@ that they would need.
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -130,11 +130,6 @@ class Certifier(Protocol):
         ...
 
 
-def with_item(form: Iterable[int], item: Iterable[int]) -> Indices:
-    """Return the union of a form and an item, ascending."""
-    return tuple(sorted({*form, *item}))
-
-
 class FormSearch:
     """Pricing by local search over forms with equal budgets, for given prices.
 
@@ -148,7 +143,7 @@ class FormSearch:
     Attributes
     ----------
     fitted
-        Every form tried so far with its largest budgets; None where they are below the useful ones.
+        Every form tried so far with its largest budgets; None where these are 0.
     pair_budgets
         Upper bound of the equal budget of each pair of attributes.
     grid, table
@@ -162,7 +157,7 @@ class FormSearch:
         self.pair_budgets = np.minimum(problem.caps[:, None], problem.caps[None, :])
 
     def fit(self, attributes: Indices) -> Form | None:
-        """Return a form with the largest equal budgets; None if not allowed or not useful."""
+        """Return a form with the largest equal budgets; None if not allowed or without a budget."""
         form = tuple(sorted(attributes))
         if form not in self.fitted:
             if not self.problem.is_allowed(form):
@@ -171,35 +166,29 @@ class FormSearch:
         return self.fitted[form]
 
     def _remember(self, form: Form) -> None:
-        """Keep a form if it is useful, and its budget as a bound if it is a pair."""
+        """Keep a form if it has a budget, which is a bound if it is a pair."""
         indices = self.problem.indices(form)
-        self.fitted[indices] = form if self.problem.is_useful(form) else None
+        self.fitted[indices] = form if form.max_budget > 0 else None
         if len(indices) == 2:
             i, j = indices
             self.pair_budgets[i, j] = self.pair_budgets[j, i] = form.max_budget
 
     def fit_pairs(self) -> None:
-        """Fit every pair of single attributes: their budgets bound those of all larger forms."""
-        for index, first in enumerate(self.problem.items):
-            for second in self.problem.items[:index]:
+        """Fit every pair of attributes: their budgets bound those of all larger forms."""
+        for index, first in enumerate(self.problem.everything):
+            for second in self.problem.everything[:index]:
                 if self.timer.expired():
                     return
-                if len(first) == len(second) == 1:
-                    self.fit((*first, *second))
-
-    def _budget_bound(self, form: Indices, budget: float, item: Indices) -> float:
-        """Return an upper bound of the equal budget of form + item, from that of the form."""
-        pairs = self.pair_budgets[np.ix_(list(form), list(item))]
-        return min(budget, float(pairs.min()), float(self.problem.caps[list(item)].max()))
+                self.fit((first, second))
 
     def _gain_bounds(self, form: Indices, prices: Floats) -> Floats:
         """Return an upper bound of a form's gain at every budget of the grid."""
         curve = prices[list(form)] @ self.table[list(form)]
         joint = self.problem.precisions.joint
         extra = prices[len(self.problem.domain) :]
-        for (i, j), price in zip(joint, extra, strict=True):
-            if i in form and j in form:
-                curve = curve + price * np.minimum(self.table[i], self.table[j])
+        for table, price in zip(joint, extra, strict=True):
+            if set(table) <= set(form):
+                curve = curve + price * self.table[list(table)].min(axis=0)
         return np.asarray(curve)
 
     def is_small(self, form: Indices, times: int = 1) -> bool:
@@ -207,31 +196,30 @@ class FormSearch:
         sizes = self.problem.domain.sizes
         return times * math.prod(sizes[j] for j in form) * sum(sizes) <= MAX_SEARCH_CELLS
 
-    def _candidates(self, form: Form, prices: Floats) -> list[tuple[float, Indices, float]]:
-        """Return (gain bound, item, budget bound) of each item that may be added, best first."""
-        candidates, indices, budget = [], self.problem.indices(form), form.max_budget
-        for item in self.problem.items:
-            if item[0] in indices:
-                continue
-            joined = with_item(indices, item)
-            useless = self.fitted.get(joined, form) is None
+    def _candidates(self, form: Form, prices: Floats) -> list[tuple[float, int, float]]:
+        """Return (gain bound, attribute, budget bound) of each that may be added, best first."""
+        candidates, indices = [], self.problem.indices(form)
+        for j in self.problem.everything:
+            joined = tuple(sorted({*indices, j}))
+            useless = j in indices or self.fitted.get(joined, form) is None
             if useless or not self.is_small(joined) or not self.problem.is_allowed(joined):
                 continue
-            bound = self._budget_bound(indices, budget, item)
+            pairs = float(self.pair_budgets[list(indices), j].min())
+            bound = min(form.max_budget, pairs, float(self.problem.caps[j]))
             index = min(int(np.searchsorted(self.grid, bound)), len(self.grid) - 1)
-            candidates.append((float(self._gain_bounds(joined, prices)[index]), item, bound))
+            candidates.append((float(self._gain_bounds(joined, prices)[index]), j, bound))
         return sorted(candidates, key=lambda candidate: -candidate[0])
 
     def grow(self, form: Form, prices: Floats) -> tuple[Form, float]:
-        """Add the item with the largest gain until none raises it; return the form and its gain."""
+        """Add the attribute of largest gain until none raises it; return the form and its gain."""
         gain = self.problem.gain(form, prices)
         while not self.timer.expired():
             best: Form | None = None
             candidates = self._candidates(form, prices)[:MAX_CANDIDATES]
-            for gain_bound, item, budget_bound in candidates:
+            for gain_bound, j, budget_bound in candidates:
                 if gain_bound <= gain * (1 + MIN_STEP_GAIN) or self.timer.expired():
                     break
-                larger = self._fit_if_better(form, item, budget_bound, gain, prices)
+                larger = self._fit_if_better(form, j, budget_bound, gain, prices)
                 if larger is not None:
                     value = self.problem.gain(larger, prices)
                     if value > gain * (1 + MIN_STEP_GAIN):
@@ -242,15 +230,15 @@ class FormSearch:
         return form, gain
 
     def _fit_if_better(
-        self, form: Form, item: Indices, bound: float, gain: float, prices: Floats
+        self, form: Form, j: int, bound: float, gain: float, prices: Floats
     ) -> Form | None:
-        """Return form + item; None if the budget that its gain would need exceeds a limit."""
+        """Return the form with attribute j; None if the budget it would need exceeds a limit."""
         problem = self.problem
         indices = problem.indices(form)
-        joined = with_item(indices, item)
+        joined = tuple(sorted((*indices, j)))
         if joined in self.fitted:
             return self.fitted[joined]
-        table = problem.scorer.counter.table((*indices, *item))
+        table = problem.scorer.counter.table((*indices, j))
         index = int(np.searchsorted(self._gain_bounds(joined, prices), gain))
         needed = self.grid[max(index - 1, 0)]
         budgets = problem.capped_budgets(table.attributes, needed)
@@ -260,26 +248,22 @@ class FormSearch:
         return self.fitted[joined]
 
     def improve(self, form: Form, prices: Floats, rng: np.random.Generator) -> tuple[Form, float]:
-        """Grow a form; then remove one item and grow again, while that raises the gain."""
+        """Grow a form; then remove an attribute and grow again, while that raises the gain."""
         form, gain = self.grow(form, prices)
         improved = True
         while improved and not self.timer.expired():
             improved = False
             for index in rng.permutation(len(form.attributes)).tolist():
-                rest = self._without(self.problem.indices(form), index)
-                if rest is None:
+                indices = self.problem.indices(form)
+                rest = indices[:index] + indices[index + 1 :]
+                smaller = self.fit(rest) if rest else None
+                if smaller is None:
                     continue
-                other, value = self.grow(rest, prices)
+                other, value = self.grow(smaller, prices)
                 if value > gain * (1 + MIN_STEP_GAIN):
                     form, gain, improved = other, value, True
                     break
         return form, gain
-
-    def _without(self, form: Indices, index: int) -> Form | None:
-        """Return the form without the item of one attribute; None if that was its only item."""
-        item = next(item for item in self.problem.items if form[index] in item)
-        rest = tuple(i for i in form if i not in item)
-        return self.fit(rest) if rest else None
 
 
 def generate_forms(
@@ -300,7 +284,7 @@ def generate_forms(
     rng
         Generator for the start forms.
     thorough
-        Whether items are also swapped and removed, not only added.
+        Whether attributes are also swapped and removed, not only added.
     """
     idle = 0
     singles = {search.problem.indices(form): form for form in reversed(pool.forms)}
@@ -352,13 +336,14 @@ def _starts(
     prices: Floats,
     rng: np.random.Generator,
 ) -> list[Form]:
-    """Return start forms: half single items drawn by their gains, half from the pool's support."""
+    """Return start forms: half single questions drawn by gain, half from the pool's support."""
     problem = search.problem
-    gains = np.array([problem.gain(singles[item], prices) for item in problem.items])
+    alone = [singles[j,] for j in problem.everything]
+    gains = np.array([problem.gain(form, prices) for form in alone])
     weights = gains + gains.max() * 1e-3
-    count = min(STARTS_PER_ROUND // 2, len(problem.items))
-    drawn = rng.choice(len(problem.items), count, replace=False, p=weights / weights.sum())
-    starts = [singles[problem.items[index]] for index in drawn.tolist()]
+    count = min(STARTS_PER_ROUND // 2, len(alone))
+    drawn = rng.choice(len(alone), count, replace=False, p=weights / weights.sum())
+    starts = [alone[index] for index in drawn.tolist()]
     support = dict.fromkeys(map(problem.indices, pool.support()))
     fitted = [form for form in map(search.fitted.get, support) if form is not None]
     if fitted:

@@ -81,14 +81,12 @@ class FormShaper:
         The records; for the population a fifth of them, for the others to certify.
     timer
         The time limit.
-    shape
-        The option `shape` of `find_design`.
     """
 
-    def __init__(self, certifier: Certifier, records: Records, timer: Timer, shape: str) -> None:
+    def __init__(self, certifier: Certifier, records: Records, timer: Timer) -> None:
         problem = certifier.problem
         self.certifier, self.problem = certifier, problem
-        self.records, self.timer, self.shape = records, timer, shape
+        self.records, self.timer = records, timer
         self.confidence = certifier.confidence
         limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
         self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
@@ -103,9 +101,7 @@ class FormShaper:
         problem, indices = self.problem, list(self.problem.indices(form))
         sizes = [problem.domain.sizes[j] for j in indices]
         max_cells = MAX_CELLS if len(indices) == 1 else MAX_SHAPED
-        if math.prod(sizes) > max_cells or (self.shape == "single" and len(indices) > 1):
-            return False
-        if not (problem.importance[indices] > 0).all():
+        if math.prod(sizes) > max_cells or not (problem.importance[indices] > 0).all():
             return False
         largest = np.minimum(problem.limits[indices], min(problem.record_limit, MAX_BUDGET))
         at_limit = bool((form.epsilons >= largest * (1 - 1e-6)).all())
@@ -230,7 +226,7 @@ class FormShaper:
             return None
 
     def _form_limits(self, form: Form) -> dict[str, Any]:
-        """Return the keywords `epsilons`, `record_limit` and `rule` of `shape_form`.
+        """Return the keywords `epsilons` and `record_limit` of `shape_form`.
 
         An answer may change the log-likelihood by its attribute's own limit.  The record limit is
         the leakage of the product of the same form about the whole record; for a form of one
@@ -244,7 +240,6 @@ class FormShaper:
         return {
             "epsilons": np.minimum(own, record).tolist(),
             "record_limit": margin * record,
-            "rule": "record" if self.shape == "record" else "answer",
         }
 
     def with_matrix(self, mechanism: ShapedMechanism) -> Form:
@@ -310,17 +305,16 @@ def shape_forms(run: "DesignRun") -> None:
     if run.certifier.scope == "population":
         _shape_for_population(run)
         return
-    if run.options.shape != "single":
-        timer.seconds, problem.max_cells = seconds * TABLE_SEARCH_END, MAX_SHAPED
-        run.search()
-        timer.seconds, problem.max_cells = seconds, math.inf
-    shaper = FormShaper(run.certifier, run.records, timer, run.options.shape)
+    timer.seconds, problem.max_cells = seconds * TABLE_SEARCH_END, MAX_SHAPED
+    run.search()
+    timer.seconds, problem.max_cells = seconds, math.inf
+    shaper = FormShaper(run.certifier, run.records, timer)
     run.run_rounds(shaper.improve(run.pool, run.search_forms))
 
 
 def _shape_for_population(run: "DesignRun") -> None:
     """Search and shape on a fifth of the records; add the forms that the other records certify."""
-    timer, seconds, how = run.timer, run.timer.seconds, run.options.shape
+    timer, seconds = run.timer, run.timer.seconds
     confidence = halved(run.certifier.confidence or 0.0)
     fifth, rest = split_records(run.records, run.options.rng)
     scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
@@ -332,12 +326,11 @@ def _shape_for_population(run: "DesignRun") -> None:
         max_cells=MAX_POPULATION_CELLS,
     )
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
-    shaper = FormShaper(inner.certifier, fifth, timer, how)
+    shaper = FormShaper(inner.certifier, fifth, timer)
     try:
         timer.seconds = seconds * POPULATION_SEARCH_END
         inner.start()
-        if how != "single":
-            inner.search()
+        inner.search()
         timer.seconds = seconds * POPULATION_SHAPING_END
         inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
         chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if not form.is_product]
@@ -363,6 +356,6 @@ def _shape_for_population(run: "DesignRun") -> None:
         for form in certified
         if len(form.attributes) == 1 or form.record <= products[form.attributes].record
     ]
-    useful = [form for form in products.values() if run.problem.is_useful(form)]
+    useful = [form for form in products.values() if form.max_budget > 0]
     run.pool.add([*useful, *within])
     run.pool.solve_master(1e-4, 4000)

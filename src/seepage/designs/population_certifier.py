@@ -225,13 +225,13 @@ class PopulationCertifier(Certifier):
             return
         rarest = self.population.rarest(np.arange(len(excess)) == k)
         hint = "declare the public attributes as known, give more records, or pool rare values"
-        bound = "unbounded"
+        bound, names = "unbounded", [problem.domain.names[j] for j in self.population.public]
         if math.isfinite(leakages[k]):
             bound = f"{math.ceil(leakages[k] * 1e3) / 1e3:g}"
             hint = f"give a limit above {bound} or leave it unprotected, {hint}"
         raise InputError(
             f"the limit of {problem.domain.names[k]!r} is {problem.limits[k]:g}, and the leakage "
-            f"of the public attributes alone ({problem.listed(self.population.public)}) may be "
+            f"of the public attributes alone ({', '.join(names)}) may be "
             f"{bound} in the population: {rarest}; {hint}"
         )
 
@@ -264,9 +264,9 @@ class PopulationCertifier(Certifier):
 
     def singles(self) -> list[Form]:
         """Return forms of one question by another mechanism than GRR; totals are its budget."""
-        items = () if self.population.public else self.problem.items
-        forms = [self._single_question(item[0], "worst") for item in items if len(item) == 1]
-        return [f for f in forms if f.mechanisms != ("grr",) and self.problem.is_useful(f)]
+        asked = () if self.population.public else self.problem.everything
+        forms = [self._single_question(j, "worst") for j in asked]
+        return [form for form in forms if form.mechanisms != ("grr",)]
 
     def budget_form(self, j: int, timer: Timer) -> Form | None:
         """Return the form of attribute j alone with totals equal to its budget.

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage._results import Result, json_ready
+from seepage._results import json_ready
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split
@@ -88,33 +88,6 @@ class Strategy(Stored, frozen=True, kw_only=True):
         return sum(errors.values()) / max(1, len(errors))
 
 
-class Strategies(Result, tuple[Strategy, ...]):
-    """Strategies within the same limit, the design last: a tuple with one row per strategy.
-
-    Examples
-    --------
-    >>> split = Strategy(name=SPLIT, rests_on="worst", certified=True, errors={"a": 2.0, "b": 4.0})
-    >>> Strategies([split])
-    Strategies(1 compared, least certified error 3: equal split (SPL))
-    """
-
-    __slots__ = ()
-
-    def _headline(self) -> str:
-        certified = [(strategy.error, strategy.name) for strategy in self if strategy.certified]
-        least = [f"least certified error {error:.3g}: {name}" for error, name in sorted(certified)]
-        return f"Strategies({', '.join([f'{len(self)} compared', *least[:1]])})"
-
-    def _columns(self) -> dict[str, Sequence[Any]]:
-        return {
-            "strategy": [strategy.name for strategy in self],
-            "error": [strategy.error for strategy in self],
-            "record": [float(strategy.record) for strategy in self],
-            "rests_on": [strategy.rests_on for strategy in self],
-            "certified": [strategy.certified for strategy in self],
-        }
-
-
 def fake_data_budget(limit: float, attributes: int) -> float:
     """Return eps' = ln(d (e^limit - 1) + 1), the amplified budget of RS+FD as published.
 
@@ -183,7 +156,7 @@ def compare_designs(
     singles: Sequence[Form],
     full_forms: Sequence[Form],
     designs: Sequence[tuple[Sequence[Form], Floats]],
-) -> Strategies:
+) -> tuple[Strategy, ...]:
     """Return the strategies, the design last, on the attributes asked.
 
     Parameters
@@ -228,7 +201,7 @@ def compare_designs(
         largest, budgets_of = max(form.record for form in forms), _largest(forms)
         asked_errors = errors[asked].tolist()
         strategies.append(strategy(name, guarantees, asked_errors, largest, *budgets_of))
-    return Strategies(strategies)
+    return tuple(strategies)
 
 
 def _strategy(

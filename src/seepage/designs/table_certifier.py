@@ -149,8 +149,7 @@ def _linear_program(
         total_slopes[:, index] = (problem.scorer.totals(table, moved)[limited] - totals) / width
         gain_slopes[index] = (_gain(problem, table, moved, prices) - gain) / width
     caps = problem.caps[list(table.attributes)]
-    least = np.maximum(problem.least[list(table.attributes)], MIN_BUDGET_RATIO * caps)
-    low = np.minimum(np.maximum(least - epsilons, -radius * epsilons), 0.0)
+    low = np.minimum(np.maximum(MIN_BUDGET_RATIO * caps - epsilons, -radius * epsilons), 0.0)
     high = np.maximum(np.minimum(caps - epsilons, radius * epsilons), 0.0)
     rows, slack = total_slopes, problem.limits[limited] - totals
     if problem.record_limit < np.inf:
@@ -213,16 +212,15 @@ class TableCertifier(Certifier):
         """
         problem, caps, forms = self.problem, self.problem.caps, list[Form]()
         names = ["grr"] * len(caps)
-        for item in () if self.stratified else problem.items:
-            if len(item) == 1:
-                names[item[0]] = problem.precisions.best_mechanism(item[0], float(caps[item[0]]))
+        for j in () if self.stratified else problem.everything:
+            names[j] = problem.precisions.best_mechanism(j, float(caps[j]))
         budgets = np.where(np.array(names) != "grr", caps, 0.0)
         if budgets.any():
             leakages = leakage_matrix(self.records.pairs(), budgets, mechanism=names).values
         for j in np.flatnonzero(budgets).tolist():
             totals = np.where(np.arange(len(caps)) == j, caps[j], leakages[:, j])
             form = problem.form((j,), caps[[j]], totals, (names[j],))
-            if problem.excess(totals, form.epsilons) <= 0 and problem.is_useful(form):
+            if problem.excess(totals, form.epsilons) <= 0:
                 forms.append(form)
         return forms
 

@@ -30,8 +30,8 @@ RIDGE = 1e-4
 class Wanted(NamedTuple):
     """The statistics that are wanted beside the frequencies of every attribute."""
 
-    joint: list[tuple[int, int]]
-    """Pairs of attributes, by ascending index, whose joint table is wanted."""
+    joint: list[tuple[int, ...]]
+    """The attributes of each joint table that is wanted, at least two, by ascending index."""
     scores: dict[int, Floats]
     """The scores of the attributes whose mean is wanted."""
     rows: dict[int, Floats]
@@ -47,7 +47,7 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
         The attributes.
     want
         Texts: `"mean hours"`, or `"mean hours = 10, 30, 50"` with one score per value, and `"ill x
-        income"` for a joint table; a pair of names is a joint table as well.
+        income"` for a joint table; names in a tuple are a joint table as well.
 
     Examples
     --------
@@ -57,16 +57,16 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
     >>> found.joint, {j: scores.tolist() for j, scores in found.scores.items()}
     ([(0, 1)], {1: [10.0, 40.0]})
     """
-    joint, scores = list[tuple[int, int]](), dict[int, Floats]()
+    joint, scores = list[tuple[int, ...]](), dict[int, Floats]()
     for one in [want] if isinstance(want, str) else _checks.items(want, "want"):
         names, numbers = _parsed(domain, one)
         indices = sorted({domain.index(name) for name in names})
         if numbers is not None:
             scores[indices[0]] = numbers
-        elif len(indices) == len(names) == 2:
-            joint.append((indices[0], indices[1]))
+        elif len(indices) == len(names) >= 2:
+            joint.append(tuple(indices))
         else:
-            raise _checks.violation("each of want", "two different attributes", one)
+            raise _checks.violation("each of want", "different attributes, at least two", one)
     return Wanted(joint, scores, {j: mean_rows(numbers) for j, numbers in scores.items()})
 
 
@@ -79,12 +79,15 @@ def _parsed(domain: Domain, one: Any) -> tuple[Sequence[str], Floats | None]:
         given = [part for part in numbers.split(",") if part.strip()] if sign else None
         attribute = domain[name.strip()]
         return [attribute.name], attribute_scores(attribute, given, "want")
-    parts = one.split(TIMES)
-    splits = [(TIMES.join(parts[:i]), TIMES.join(parts[i:])) for i in range(1, len(parts))]
-    if not splits:
+    parts, names = one.split(TIMES), list[str]()
+    if len(parts) < 2:
         raise _checks.violation("each of want", '"mean A" or "A x B"', one)
-    known = [split for split in splits if set(split) <= set(domain.names)]
-    return (known or splits)[0], None
+    while parts:  # the longest name first: a name may contain the sign itself
+        sizes = range(len(parts), 0, -1)
+        size = next((n for n in sizes if TIMES.join(parts[:n]) in domain.names), 1)
+        names.append(TIMES.join(parts[:size]))
+        parts = parts[size:]
+    return names, None
 
 
 def attribute_scores(attribute: Attribute, scores: Any = None, what: str = "scores") -> Floats:
@@ -122,9 +125,23 @@ def mean_rows(scores: Floats) -> Floats:
     return np.vstack([scaled, math.sqrt(RIDGE) * np.eye(len(scores))])
 
 
-def spread(scores: Floats, error: float) -> float:
-    """Return the squared error of a mean in its own units, from that of the scaled mean."""
-    return error * float(np.ptp(scores)) ** 2 / 2
+def wanted_errors(domain: Domain, want: Any, errors: Floats) -> dict[str, float]:
+    """Return the squared error of each wanted statistic, means in their own units.
+
+    Parameters
+    ----------
+    domain, want
+        As in `parse_want`.
+    errors
+        The errors of all attributes, scaled means where means are wanted, and of all joint tables.
+    """
+    found, names = parse_want(domain, want), domain.names
+    means = {
+        f"{MEAN}{names[j]}": float(errors[j]) * float(np.ptp(scores)) ** 2 / 2
+        for j, scores in found.scores.items()
+    }
+    tables = [TIMES.join(names[j] for j in table) for table in found.joint]
+    return means | dict(zip(tables, errors[len(names) :].tolist(), strict=True))
 
 
 def want_texts(want: Any) -> tuple[str, ...]:

@@ -34,10 +34,6 @@ def calibrate(data: Any, options: CalibrationOptions) -> Plan:
         raises, except for the guarantee `"worst"`, which needs no records (the plan's provenance
         states the sample), and for `scope="population"`.
 
-    Notes
-    -----
-    `find_budgets` returns the same budgets with all evidence: the witness, the totals.
-
     Examples
     --------
     >>> import seepage as sp
@@ -65,27 +61,8 @@ def plan_of(calibration: Calibration) -> Plan:
         collect=[name for name, mask in zip(names, problem.collected, strict=True) if mask],
         public=[name for name, mask in zip(names, problem.public, strict=True) if mask],
         settings={"guarantee": calibration.totals.guarantee},
-        notes=[*calibration.notes, *_evidence(calibration)],
+        notes=calibration.notes,
     )
-
-
-def _evidence(calibration: Calibration) -> list[str]:
-    """Return notes on the audit and the attributes to drop."""
-    notes = []
-    audit = calibration.audit
-    if audit is not None and audit.strongest is not None and audit.surviving is not None:
-        strongest = audit.strongest
-        scale = float(audit.surviving.sum() / calibration.epsilons.sum())
-        notes.append(
-            f"REFUTED: {strongest.sentence()}: {strongest.value:.2f} nats about "
-            f"{strongest.target}, above its limit; budgets scaled by {scale:.2f} survive the search"
-        )
-    elif audit is not None:
-        notes.append("a search found no reports that exceed a limit; that is no guarantee")
-    if calibration.dropped:
-        dropped = ", ".join(calibration.dropped)
-        notes.append(f"the smallest useful budgets do not fit; drop first: {dropped}")
-    return notes
 
 
 @takes(DesignOptions)
@@ -103,8 +80,8 @@ def design(data: Any, options: DesignOptions) -> Plan:
 
     Notes
     -----
-    `find_design` returns the same forms with all evidence: expected errors, the optimality gap,
-    and a comparison with other strategies within the limit.
+    Its provenance states the optimality gap over the forms considered, its alternatives the errors
+    of other strategies within the limit.
 
     By default every limit holds for the population that the records are a random sample of, with
     confidence 0.95; use `scope="table"` if everybody is in the table.
@@ -148,14 +125,13 @@ def plan_of_design(design: "Design") -> Plan:
             "records": design.pairs.records,
             **design.settings,
             "design": {
-                "seed": design.seed,
                 "forms considered": design.considered,
                 "gap": design.gap,
                 "error": design.error,
                 "ended": design.ended,
+                "wanted": design.wanted,
             },
             "known": list(design.known),
-            "want": list(design.want),
         },
         notes=[*design.notes, *design.remarks()],
         alternatives=design.comparison[:-1],

@@ -308,7 +308,7 @@ def plan_of_forms(
         confidence=confidence,
         scope=scope,
         provenance=Provenance.of(pairs, _json_settings(settings or {})),
-        notes=tuple(map(str, notes)),
+        notes=tuple(notes),
         alternatives=tuple(alternatives),
     )
     check_limits(plan)

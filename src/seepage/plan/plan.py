@@ -171,7 +171,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content in canonical JSON: sorted keys, no blanks."""
-        content = msgspec.json.decode(msgspec.json.encode(self), type=Plan)
+        content = msgspec.json.decode(msgspec.json.encode(self, enc_hook=str), type=Plan)
         return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
 
     @property
@@ -247,7 +247,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         """Return the content of the plan's file, as plain JSON with its digest."""
         from seepage.plan.plan_file import PlanFile
 
-        return dict(msgspec.json.decode(msgspec.json.encode(PlanFile.of(self))))
+        return dict(msgspec.json.decode(msgspec.json.encode(PlanFile.of(self), enc_hook=str)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a JSON file, which appears whole or not at all."""

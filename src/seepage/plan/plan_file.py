@@ -101,7 +101,7 @@ def plan_schema() -> dict[str, Any]:
 
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write a plan to a JSON file, which appears whole or not at all."""
-    content = msgspec.json.format(msgspec.json.encode(PlanFile.of(plan)), indent=2)
+    content = msgspec.json.format(msgspec.json.encode(PlanFile.of(plan), enc_hook=str), indent=2)
     with whole_file(path) as file:
         file.write(content + b"\n")
 

@@ -5,7 +5,6 @@ import pytest
 import seepage as sp
 from seepage.data.datasets import make_survey
 from seepage.data.records import Records
-from seepage.designs.calibration import find_budgets
 from seepage.study.reproduction.fig7_fig8_beyond import calibrate_as_the_paper
 
 
@@ -18,7 +17,7 @@ def few():
 def test_the_papers_algorithm_overshoots_by_up_to_two_steps(few):
     pairs = few.pairs()
     budget = calibrate_as_the_paper(pairs, 2.0)
-    ours = find_budgets(pairs, 2.0, guarantee="sum").epsilons[0]
+    ours = sp.calibrate(pairs, 2.0, guarantee="sum").epsilons[0]
 
     def total(b):
         return (b + sp.leakage_matrix(pairs, b).values.sum(axis=1)).max()

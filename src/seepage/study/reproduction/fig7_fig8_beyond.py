@@ -13,10 +13,10 @@ from seepage.charts.scatter import agreement_chart, mechanism_chart
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.calibration import find_budgets
 from seepage.designs.equal_budgets import equal_split
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import mechanism
+from seepage.plan.designed_plan import calibrate
 from seepage.study.mechanism_benchmark import benchmark_mechanisms
 from seepage.study.reproduction.findings import Finding, Row
 from seepage.study.reproduction.paper_data import (
@@ -198,7 +198,7 @@ def _most_favourable(pairs: PairCounts) -> list[str]:
 
 def _equal_budget(pairs: PairCounts, limit: float) -> float:
     """Return the largest equal budget whose sums of leakages are within the limit."""
-    return float(find_budgets(pairs, limit, guarantee="sum", audit=False).epsilons[0])
+    return float(calibrate(pairs, limit, guarantee="sum", audit=False).epsilons[0])
 
 
 def _limit_row(label: str, celeba: PairCounts, lfw: PairCounts, limit: float) -> Row:

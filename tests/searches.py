@@ -1,0 +1,22 @@
+"""The searches behind `design` and `calibrate`: what they find before it becomes a plan."""
+
+import numpy as np
+
+from seepage.designs.calibration import calibrated
+from seepage.designs.design_options import CalibrationOptions, DesignOptions
+from seepage.designs.design_search import designed
+
+
+def find_design(data, limit, **options):
+    """Return the design of `sp.design`, with its errors."""
+    return designed(data, DesignOptions(limit, **options))
+
+
+def find_budgets(data, limit, **options):
+    """Return the budgets of `sp.calibrate`, with their totals."""
+    return calibrated(data, CalibrationOptions(limit, **options))
+
+
+def totals(design):
+    """Return the largest total of each attribute over all forms."""
+    return np.max([form.total_values for form in design.forms], axis=0)
