@@ -224,7 +224,7 @@ def check_coverage(truth, found):
 
 
 @pytest.mark.parametrize(
-    ("options", "seed"), [({"shape": "single"}, 1), ({"mechanism": "grr"}, 2), ({}, 3)]
+    ("options", "seed"), [({"left_out": ["sex", "a x b"]}, 1), ({"mechanism": "grr"}, 2), ({}, 3)]
 )
 def test_intervals_of_a_mean_cover_it(options, seed):
     people = records()
