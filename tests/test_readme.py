@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import shlex
 
 import pytest
 
@@ -36,6 +37,26 @@ def test_python_prints_what_is_shown(code, output, tmp_path, monkeypatch):
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
     assert printed.getvalue() == output
+
+
+def test_the_commands_work(tmp_path, monkeypatch):
+    """In one folder and in order; the search of a design is short here."""
+    monkeypatch.chdir(tmp_path)
+    _, block = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    assert len(lines) >= 5
+    for _, *words in lines:
+        done = run(*words, *(["--seconds", "1"] if words[0] == "design" else []))
+        assert done.returncode == 0, done.stderr
+    files = {"page.html", "plan.html", "survey.html", "reports.parquet"}
+    assert files <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_people_are_those_of_the_picture():
+    shown = re.findall(r">([\d,]+)</text>", (PICTURES.ASSETS / "people-needed.svg").read_text())
+    _, plan, one_each, split = (int(number.replace(",", "")) for number in shown[-4:])
+    assert f"one question each needs {one_each / plan:.1f} times as many" in README
+    assert f"over all questions {split / plan:.0f} times as many" in README
 
 
 def test_the_blocks_are_short():
