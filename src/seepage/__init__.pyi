@@ -78,11 +78,11 @@ from seepage.plan.designed_plan import design as design
 from seepage.plan.plan_check import PlanCheck as PlanCheck
 from seepage.study.baselines import register_analyser as register_analyser
 from seepage.study.benchmarks import benchmark_analysers as benchmark_analysers
+from seepage.study.benchmarks import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.correlation import CorrelationMatrix as CorrelationMatrix
 from seepage.study.correlation import correlation_matrix as correlation_matrix
 from seepage.study.estimates import LeakageEstimate as LeakageEstimate
 from seepage.study.estimates import LeakageEstimates as LeakageEstimates
-from seepage.study.mechanism_benchmark import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.statistical import estimate_leakage as estimate_leakage
 from seepage.totals.experienced import Experience as Experience
 from seepage.totals.experienced import experienced_loss as experienced_loss

@@ -5,8 +5,7 @@ import pytest
 
 import seepage as sp
 from real_data import pairs_of, real_data
-from seepage.study.benchmarks import _gaps, _region
-from seepage.study.mechanism_benchmark import EIGHT
+from seepage.study.benchmarks import EIGHT, _gaps, _region
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,7 @@ def test_undershoot_and_overshoot_by_hand():
     [(0, 0, "P1"), (0.1, 0, "R1"), (0, 0.1, "R2"), (0.1, 0.1, "R3"), (1e-7, 1e-7, "P1")],
 )
 def test_regions(undershoot, overshoot, region):
-    assert _region(undershoot, overshoot, 1e-6) == region
+    assert _region(undershoot, overshoot) == region
 
 
 def test_analysers_on_adult_lie_where_the_paper_says(adult):
@@ -139,7 +138,7 @@ def test_benchmarks_of_a_sample_have_a_note(adult):
     assert len(analysed.notes) == 1
     assert analysed.notes[0].startswith("few: from a sample of 30 of 4,000 records: valid only if")
     drawn = sp.benchmark_mechanisms(part, [1.0], mechanisms=["grr"])
-    assert drawn.notes[0].startswith("from a sample of 30 of 4,000 records: valid only if")
+    assert drawn.notes[0].startswith("data: from a sample of 30 of 4,000 records: valid only if")
     for found in (analysed, drawn):
         assert found.to_dict()["notes"] == list(found.notes)
         assert "sample of 30 of 4,000 records" in found.chart().to_json()

@@ -168,8 +168,7 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
             rng=options["rng"],
             progress=progress,
         )
-    left_out = [f"{data}: {name} left out: {reason}" for data, name, reason in scores.left_out]
-    _write_benchmark(scores, [*left_out, *_constant_notes(tables)], options)
+    _write_benchmark(scores, _constant_notes(tables), options)
 
 
 @benchmark.command("mechanisms", cls=FileCommand, short_help="Utility against leakage.")
@@ -184,7 +183,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
     of all leakages over that of the bound; bits are those of one report.
     """
-    from seepage.study.mechanism_benchmark import EIGHT, benchmark_mechanisms
+    from seepage.study.benchmarks import EIGHT, benchmark_mechanisms
 
     pairs = count_data(data, TableOptions)
     with progress_bar("simulating") as progress:

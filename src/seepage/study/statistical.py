@@ -101,7 +101,7 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
     if counted.records * options.replicas > MAX_REPORTS:
         raise InputError(
             f"records times replicas must be at most {MAX_REPORTS:,}, "
-            f"got {counted.records:,} times {options.replicas:,}"
+            f"got {counted.records:,} times {_checks.shown(options.replicas)}"
         )
     threads = options.threads
     workers = usable_cores() if threads is None else _checks.integer(threads, "threads", 1)

@@ -313,10 +313,9 @@ def _panel_rows(
     chosen: list[str],
     epsilons: tuple[float, ...] = BENCHMARK_EPSILONS,
 ) -> list[Row]:
-    """Return the scores as rows, without run times, which are not reproducible."""
+    """Return the scores as rows."""
     benchmark = benchmark_analysers(tables, epsilons, reference=reference, chosen=chosen, rng=SEED)
-    rows = [{"panel": panel, **asdict(score)} for score in benchmark.scores]
-    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+    return [{"panel": panel, **asdict(score)} for score in benchmark.scores]
 
 
 def _compare_region(found: Finding, panel: str, label: str, analyser: str, region: str) -> None:
