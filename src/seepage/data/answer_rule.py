@@ -16,8 +16,7 @@ import numpy as np
 
 from seepage._numerics import Floats, Integers
 from seepage.data.domain import ALL_OTHERS, MISSING, OTHER, Attribute
-from seepage.data.table.bins import Edges, bin_labels
-from seepage.data.table.column_numbers import NumberSummary
+from seepage.data.table.bins import Edges, NumberSummary, bin_labels
 from seepage.data.table.labels import number_label
 from seepage.errors import InputError
 

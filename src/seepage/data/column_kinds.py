@@ -15,8 +15,7 @@ import numpy as np
 from seepage._numerics import Floats, Integers
 from seepage.data.domain import MISSING, Attribute
 from seepage.data.table.column import encoded, is_number_type, is_text_type, plain
-from seepage.data.table.column_numbers import numbers_of
-from seepage.data.table.labels import number_label
+from seepage.data.table.labels import number_label, numbers_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,12 +9,12 @@ import pytest
 from spark_frames import computed
 
 import seepage as sp
+from seepage.data.counting.distinct import record_priorities
 from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
 from seepage.data.spark import spark_session
 from seepage.data.spark.jobs import Input, open_input, run
 from seepage.data.table.column import columns_of
-from seepage.data.table.column_numbers import record_priorities
 from seepage.data.table.options import TableOptions
 from seepage.errors import DomainError, SeepageError, TableError
 

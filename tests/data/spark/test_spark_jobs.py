@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from seepage.data.counting.distinct import record_priorities
 from seepage.data.spark import _one_line, translated_errors
 from seepage.data.spark.jobs import MAX_SHARD, Failed, Shard, _merge_task, plan_shards, task_row
-from seepage.data.table.column_numbers import NumberSummary, record_priorities
+from seepage.data.table.bins import NumberSummary
 from seepage.errors import TableError
 
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
+from seepage.data.counting.distinct import record_priorities
 from seepage.data.spark import engine
 from seepage.data.spark.engine import edges_of_all, find_values, summarise
-from seepage.data.table import column_numbers
-from seepage.data.table.column_numbers import NumberSummary, record_priorities, share_of
+from seepage.data.table import bins
+from seepage.data.table.bins import NumberSummary, share_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError
@@ -134,7 +135,7 @@ def test_a_shard_whose_records_are_all_dropped_changes_nothing(order):
 
 
 def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monkeypatch):
-    monkeypatch.setattr(column_numbers, "SAMPLE_SIZE", 1000)
+    monkeypatch.setattr(bins, "SAMPLE_SIZE", 1000)
     rows = 20_000
     ranks, values = record_priorities(0, rows), np.random.default_rng(4).normal(size=rows)
     there = np.arange(rows) % 3 == 0

@@ -8,8 +8,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from seepage.data.table.bins import Edges, NoBins, Quantile, Width, bin_labels, read_rule
-from seepage.data.table.column_numbers import NumberSummary, record_priorities
+from seepage.data.counting.distinct import record_priorities
+from seepage.data.table.bins import (
+    Edges,
+    NoBins,
+    NumberSummary,
+    Quantile,
+    Width,
+    bin_labels,
+    read_rule,
+)
 from seepage.errors import InputError
 
 whole_columns = st.lists(st.integers(-50, 50), min_size=2, max_size=60)

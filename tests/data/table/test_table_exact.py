@@ -171,7 +171,7 @@ def test_too_many_integers_that_no_float_equals_raise_with_the_reason(tmp_path):
 
 
 def test_a_rare_number_beyond_the_sample_has_a_bin_of_its_own(monkeypatch):
-    monkeypatch.setattr("seepage.data.table.column_numbers.SAMPLE_SIZE", 20)
+    monkeypatch.setattr("seepage.data.table.bins.SAMPLE_SIZE", 20)
     numbers = np.zeros(2000)
     numbers[:60] = np.arange(60) * 1.5 + 1e6
     found = values(pa.table({"x": numbers}), bins="quantile:4")["x"]

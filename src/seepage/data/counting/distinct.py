@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
-from seepage.data.table.column_numbers import MIN_BUFFER, PrioritySample, record_priorities
 from seepage.data.table.options import TableOptions
 
 if TYPE_CHECKING:
     from seepage.data.table.persons import RandomPart
     from seepage.data.table.scan import CodedBatch
+
+
+Priorities: TypeAlias = NDArray[np.uint64]
+
+MIN_BUFFER = 2**18
+"""Records buffered before a sample is thinned, or records are made distinct."""
+
+SEED = 20_240_607
+"""Seed of the priorities: the same table has the same bin edges every time."""
 
 
 class DistinctRecords:
@@ -72,6 +80,68 @@ class DistinctRecords:
         """Return the state to pickle, reduced to distinct records."""
         if self.seen:
             self._reduce()
+        return self.__dict__
+
+
+def record_priorities(first: int, count: int, seed: int = SEED) -> Priorities:
+    """Return a pseudo-random 64-bit priority for each of `count` records from index `first` on.
+
+    A priority depends on the record's index in the table and the seed alone, so the n records of
+    lowest priority are a uniform sample that does not depend on how the table is cut into batches.
+    """
+    return np.asarray(np.random.PCG64(seed).advance(first).random_raw(count), dtype=np.uint64)
+
+
+class PrioritySample:
+    """The records of lowest priority: a uniform sample without replacement.
+
+    Parameters
+    ----------
+    size
+        The number of records kept.
+    share
+        The share of priorities, lowest first, that may enter the sample; all by default.
+    """
+
+    def __init__(self, size: int, share: float = 1.0) -> None:
+        self.kept = 0
+        self._size = size
+        self._threshold = int(share * 2.0**64) if share < 1.0 else None
+        self._values: list[NDArray[Any]] = []
+        self._priorities: list[Priorities] = []
+
+    def candidates(self, priorities: Priorities) -> Booleans | slice:
+        """Return which records of these priorities may still enter the sample."""
+        return slice(None) if self._threshold is None else priorities < np.uint64(self._threshold)
+
+    def add(self, values: NDArray[Any], priorities: Priorities) -> None:
+        """Add records, along the last axis of `values`, with their priorities."""
+        self._values.append(values)
+        self._priorities.append(priorities)
+        self.kept += len(priorities)
+        if self.kept > max(2 * self._size, MIN_BUFFER):
+            self.thinned()
+
+    def merge(self, other: "PrioritySample") -> None:
+        """Add the sample of another part of the table."""
+        if other.kept:
+            self.add(*other.thinned())
+
+    def thinned(self) -> tuple[NDArray[Any], Priorities]:
+        """Drop all but the records of lowest priority; return these and their priorities."""
+        values, priorities = np.concatenate(self._values, axis=-1), np.concatenate(self._priorities)
+        if len(priorities) > self._size:
+            lowest = np.argpartition(priorities, self._size)
+            self._threshold = int(priorities[lowest[self._size]])
+            lowest = lowest[: self._size]
+            values, priorities = values[..., lowest], priorities[lowest]
+        self._values, self._priorities, self.kept = [values], [priorities], len(priorities)
+        return values, priorities
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to pickle, after thinning."""
+        if self.kept:
+            self.thinned()
         return self.__dict__
 
 

@@ -18,9 +18,8 @@ from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import translated_errors
 from seepage.data.spark.jobs import Input, open_input, run
-from seepage.data.table.bins import Edges
+from seepage.data.table.bins import Edges, share_of
 from seepage.data.table.column import Column, columns_of
-from seepage.data.table.column_numbers import share_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import TableScan, check_records, summaries_of
@@ -50,7 +49,7 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     -----
     Files are counted in the active session, or in a local one started for it.  Bin edges of files
     equal those of the local engine, for any shards.  A DataFrame has no order: the bins of a column
-    with more than 262,144 fractional numbers depend on a random sample, and the rank of a quantile
+    with more than 262,144 numbers depend on a random sample, and the rank of a quantile
     is off by about 0.1% of the records (one standard deviation).
 
     A DataFrame is computed once if no column needs bins.  Otherwise the columns that need them are

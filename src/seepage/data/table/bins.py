@@ -1,4 +1,4 @@
-"""Bins of numbers: rules, the edges that follow from a column's numbers, labels, and codes."""
+"""Bins of numbers: the summary of a column, rules, the edges that follow, labels, and codes."""
 
 import math
 from collections.abc import Sequence
@@ -11,18 +11,104 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Booleans, Codes, Integers
+from seepage._numerics import Booleans, Codes, Floats, Integers
+from seepage.data.counting.distinct import Priorities, PrioritySample
 from seepage.data.domain import MISSING, Attribute
-from seepage.data.table.column_numbers import NumberSummary
-from seepage.data.table.labels import code_type, number_label
+from seepage.data.table.labels import code_type, number_label, single_number
 from seepage.data.table.options import DEFAULT_BINS
 from seepage.errors import InputError
+
+SAMPLE_SIZE = 2**18
+"""Records whose numbers are kept; tables with no more have exact quantiles."""
+
+OVERSAMPLING = 1.1
+"""Factor on the expected number of records that a share keeps, against chance shortfalls."""
 
 EDGE_DIGITS = 2
 """Edges of fractional numbers are rounded to 10^-2 of the order of the bins beside them."""
 
 FEW_EDGES = 100
 """Maximum number of edges for which comparing with each is faster than a binary search."""
+
+
+def share_of(rows: int | None) -> float:
+    """Return the share of priorities, lowest first, that holds a full sample of `rows` records."""
+    return 1.0 if rows is None else min(1.0, OVERSAMPLING * SAMPLE_SIZE / max(rows, 1))
+
+
+class NumberSummary:
+    """Range and distribution of the numbers of one column, from which bin edges follow.
+
+    Minimum and maximum are exact.  Of the numbers a uniform sample of 262,144 is kept, so the rank
+    of a quantile is off by at most about 0.1% of the records (one standard deviation); tables with
+    no more records have exact quantiles.
+
+    Parts of a table are summarised separately and merged.  The sample consists of the records of
+    lowest priority in the whole table, so the edges do not depend on the parts.  Of n records, a
+    part keeps only those in the lowest share 1.1 x 262,144 / n of all priorities.  The probability
+    that fewer than 262,144 of n numbers fall into it is below 10^-500; with missing numbers it is
+    not, see `complete`.
+
+    Parameters
+    ----------
+    share
+        The share of priorities, lowest first, whose records are kept: `share_of` the records of the
+        whole table.
+
+    Attributes
+    ----------
+    low, high
+        Minimum and maximum so far; `inf` and `-inf` before the first number.
+    stray
+        A value that is not a number that floats can represent, set by the caller; None if all are.
+    integral
+        Whether all numbers so far are integers, of any type (3.0 is one).
+    """
+
+    def __init__(self, share: float = 1.0) -> None:
+        self.low = math.inf
+        self.high = -math.inf
+        self.stray: str | None = None
+        self.integral = True
+        self._single = False
+        self._sample = PrioritySample(SAMPLE_SIZE, share)
+        self._seen = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the sample is full, or has all numbers: the share kept was large enough."""
+        return self._sample.kept >= min(SAMPLE_SIZE, self._seen)
+
+    def add(self, values: NDArray[Any], priorities: Priorities) -> None:
+        """Add numbers, none of them NaN, with the priorities of their records."""
+        if not len(values):
+            return
+        self._single = values.dtype == np.float32
+        low, high = self.decimal(values.min()), self.decimal(values.max())
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        if self.integral and values.dtype.kind == "f":
+            self.integral = math.isfinite(low + high) and bool((values == np.floor(values)).all())
+        self._seen += len(values)
+        candidates = self._sample.candidates(priorities)
+        self._sample.add(values[candidates].astype(np.float64), priorities[candidates])
+
+    def merge(self, other: "NumberSummary") -> None:
+        """Add the numbers of another part of the table."""
+        self.stray = self.stray if other.stray is None else other.stray
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.integral = self.integral and other.integral
+        self._single = self._single or other._single
+        self._seen += other._seen
+        self._sample.merge(other._sample)
+
+    def decimal(self, value: float) -> float:
+        """Return the shortest decimal that rounds to a value in the precision of the column."""
+        return single_number(np.float32(value)) if self._single else float(value)
+
+    def distinct(self) -> tuple[Floats, Integers]:
+        """Return the distinct numbers of the sample, ascending, and their counts."""
+        values, counts = np.unique(self._sample.thinned()[0], return_counts=True)
+        return values, counts.astype(np.int64)
 
 
 @dataclass(frozen=True)

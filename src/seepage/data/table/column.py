@@ -18,17 +18,25 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, OTHER, Attribute
-from seepage.data.table.bins import Edges, NoBins, binned_attribute, bins_of, outside_edges
-from seepage.data.table.column_numbers import Numbers, NumberSummary, numbers_of
+from seepage.data.table.bins import (
+    Edges,
+    NoBins,
+    NumberSummary,
+    binned_attribute,
+    bins_of,
+    outside_edges,
+)
 from seepage.data.table.labels import (
     Alphabet,
     Key,
     ManyNumbers,
+    Numbers,
     datetime_label,
     field_key,
     integer_key,
     marker_labels,
     number_label,
+    numbers_of,
     single_number,
 )
 from seepage.data.table.options import FEW_NUMBERS, TableOptions

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
+from seepage.data.counting.distinct import record_priorities
 from seepage.data.domain import Domain
+from seepage.data.table.bins import NumberSummary
 from seepage.data.table.column import Column, columns_of
-from seepage.data.table.column_numbers import NumberSummary, record_priorities
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import RandomPart, RecordChoice

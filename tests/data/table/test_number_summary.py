@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from seepage.data.table import column_numbers as module
-from seepage.data.table.bins import Quantile
-from seepage.data.table.column_numbers import NumberSummary, record_priorities
+from seepage.data.counting import distinct
+from seepage.data.counting.distinct import record_priorities
+from seepage.data.table import bins
+from seepage.data.table.bins import NumberSummary, Quantile
 
 
 def summarise(values, cuts):
@@ -55,8 +56,8 @@ def test_few_fractions_are_exact():
 
 
 def test_a_sample_is_bounded_and_does_not_depend_on_batches(monkeypatch):
-    monkeypatch.setattr(module, "SAMPLE_SIZE", 500)
-    monkeypatch.setattr(module, "MIN_BUFFER", 500)
+    monkeypatch.setattr(bins, "SAMPLE_SIZE", 500)
+    monkeypatch.setattr(distinct, "MIN_BUFFER", 500)
     values = np.random.default_rng(7).normal(size=20_000)
     one, other = summarise(values, []), summarise(values, list(range(300, 20_000, 300)))
     np.testing.assert_array_equal(one.distinct()[0], other.distinct()[0])
