@@ -239,7 +239,7 @@ def open_records(
         data, table = published.read(), {**settings, **table}
     others = catch_alls(domain, other)
     options = TableOptions.from_keywords(domain=domain, **table)
-    source = open_source(data, options, on_demand=True)
+    source = open_source(data, options)
     needed = dict.fromkeys(domain.names, "the plan asks for")
     if assigned is not None:
         needed[assigned.name] = "forms are assigned by"

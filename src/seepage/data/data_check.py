@@ -134,7 +134,7 @@ def settle(
 def _opened(data: Any, options: TableOptions) -> Source:
     if is_spark_frame(data):
         return open_frame(data.limit(MAX_RECORDS + 1).toArrow())
-    return open_source(data, options, on_demand=True)
+    return open_source(data, options)
 
 
 def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataCheck:

@@ -84,7 +84,7 @@ def test_values_that_only_dropped_records_have(spark, tmp_path):
     assert expected.domain["w"].values == ("x", "y")
     assert expected.domain["n"].edges
     assert in_both(spark, tmp_path, table, missing="drop") == [expected] * 2
-    few = {"missing": "drop", "bins": 3, "max_values": 5}
+    few = {"missing": "drop", "bins": 3}
     assert in_both(spark, tmp_path, table, **few) == [sp.count_pairs(table, **few)] * 2
     inside = {"missing": "drop", "domain": expected.domain}
     assert in_both(spark, tmp_path, table, **inside) == [expected] * 2

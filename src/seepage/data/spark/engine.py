@@ -49,7 +49,7 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     -----
     Files are counted in the active session, or in a local one started for it.  Bin edges of files
     equal those of the local engine, for any shards.  A DataFrame has no order: the bins of a column
-    with more than 262,144 numbers depend on a random sample, and the rank of a quantile
+    with more than 262,144 fractional numbers depend on a random sample, and the rank of a quantile
     is off by about 0.1% of the records (one standard deviation).
 
     A DataFrame is computed once if no column needs bins.  Otherwise the columns that need them are

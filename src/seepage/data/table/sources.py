@@ -9,7 +9,6 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -42,13 +41,7 @@ OTHER_SUFFIXES = {
 
 BATCH_ROWS = 2**17
 
-READAHEAD = 4
-"""Batches decoded ahead of the reader."""
-
-MAX_GROUP_CELLS = 2**26
-"""Parquet with larger row groups is decoded batch by batch: slower, in less memory."""
-
-STRING_TYPES = pa.string(), pa.large_string(), pa.string_view()
+STRING_TYPES = "string", "large_string", "string_view"
 
 CONVERSION_ERRORS = (TypeError, ValueError, OverflowError)
 """Exceptions of conversions to Arrow in addition to Arrow's own."""
@@ -184,7 +177,7 @@ def read_errors(file: Path, kind: str) -> Iterator[None]:
 
 
 class ColumnarSource:
-    """Parquet or Feather files with one schema.
+    """Parquet or Feather files with one schema, a batch decoded when it is asked for.
 
     Strings in Parquet are read dictionary-encoded, as they are stored.  Page checksums are verified
     if a file has them.  Feather has none: each batch is validated, since wrong offsets or indices
@@ -198,39 +191,40 @@ class ColumnarSource:
         The files, in the order of their records.
     groups
         The row groups to read of each Parquet file; all by default.
-    on_demand
-        Decode a batch of Parquet when it is asked for.  By default, and if its row groups are not
-        large, Arrow decodes ahead: up to 1.4 times as fast, but how far ahead has no limit, so
-        that the reader must keep up with it.
+
+    Attributes
+    ----------
+    rows_total
+        Number of records, from the files' metadata.
     """
 
     fields = False
 
     def __init__(
-        self,
-        kind: str,
-        files: Sequence[Path],
-        *,
-        groups: Sequence[Sequence[int]] | None = None,
-        on_demand: bool = False,
+        self, kind: str, files: Sequence[Path], *, groups: Sequence[Sequence[int]] | None = None
     ) -> None:
         self._kind = kind
         self._files = files
         self._groups: Sequence[Sequence[int] | None] = groups or [None] * len(files)
-        self._on_demand = on_demand
-        self._strings: list[str] = []
-        self._schema = self._common_schema()
-        self._strings = [column.name for column in self._schema if column.type in STRING_TYPES]
-        self.names = tuple(self._schema.names)
+        self.names: tuple[str, ...] = ()
+        self.rows_total: int | None = 0
+        schemas = []
+        for file in files:
+            with read_errors(file, kind):
+                schema, rows = self._schema_and_rows(file)
+                _check_holds_records(schema, str(file))
+                schemas.append(dict(zip(schema.names, map(str, schema.types), strict=True)))
+            self.rows_total += rows
+            self.names = self.names or tuple(schema.names)
+            check_same_columns(file, schemas[-1], files[0], schemas[0])
+        self._strings = [name for name, type_ in schemas[0].items() if type_ in STRING_TYPES]
 
-    @cached_property
-    def rows_total(self) -> int | None:
-        """Number of records, from the files' metadata."""
-        rows = 0
-        for file in self._files:
-            with read_errors(file, self._kind):
-                rows += self._fragment(file).count_rows()
-        return rows
+    def _schema_and_rows(self, file: Path) -> tuple[pa.Schema, int]:
+        if self._kind == FEATHER:
+            dataset = _feather(file)
+            return dataset.schema, dataset.count_rows()
+        with ParquetFile(file) as parquet:
+            return parquet.schema_arrow, parquet.metadata.num_rows
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Return the batches of these columns, starting at the first record."""
@@ -241,47 +235,20 @@ class ColumnarSource:
     def _read(
         self, file: Path, groups: Sequence[int] | None, columns: list[str]
     ) -> Iterator[pa.RecordBatch]:
-        fragment = self._fragment(file, groups)
-        if self._kind == PARQUET:
-            largest = max((group.num_rows for group in fragment.row_groups), default=0)
-            if self._on_demand or largest * len(columns) > MAX_GROUP_CELLS:
-                with ParquetFile(
-                    file,
-                    read_dictionary=self._strings,
-                    pre_buffer=False,
-                    page_checksum_verification=True,
-                ) as parquet:
-                    yield from parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns)
-                return
-        for batch in fragment.to_batches(
-            columns=columns, batch_size=BATCH_ROWS, batch_readahead=READAHEAD, fragment_readahead=1
-        ):
-            if self._kind == FEATHER:
+        if self._kind == FEATHER:
+            for batch in _feather(file).to_batches(columns=columns, batch_size=BATCH_ROWS):
                 batch.validate(full=True)
-            yield batch
+                yield batch
+            return
+        with ParquetFile(
+            file, read_dictionary=self._strings, pre_buffer=False, page_checksum_verification=True
+        ) as parquet:
+            for batch in parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
+                yield batch.select(columns)
 
-    def _common_schema(self) -> pa.Schema:
-        schemas, columns = [], []
-        for file in self._files:
-            with read_errors(file, self._kind):
-                schema = self._fragment(file).physical_schema
-                _check_holds_records(schema, str(file))
-                schemas.append(schema)
-                columns.append(dict(zip(schema.names, map(str, schema.types), strict=True)))
-            check_same_columns(file, columns[-1], self._files[0], columns[0])
-        return schemas[0]
 
-    def _fragment(self, file: Path, groups: Sequence[int] | None = None) -> "ds.Fragment":
-        form: ds.FileFormat = ds.IpcFileFormat()
-        if self._kind == PARQUET:  # `pre_buffer` would keep all bytes read until the file's end
-            form = ds.ParquetFileFormat(
-                read_options=ds.ParquetReadOptions(dictionary_columns=self._strings),
-                default_fragment_scan_options=ds.ParquetFragmentScanOptions(
-                    pre_buffer=False, page_checksum_verification=True
-                ),
-            )
-        chosen = {} if groups is None else {"row_groups": list(groups)}
-        return form.make_fragment(str(file.absolute()), filesystem=LocalFileSystem(), **chosen)
+def _feather(file: Path) -> ds.Dataset:
+    return ds.dataset(str(file.absolute()), format="feather", filesystem=LocalFileSystem())
 
 
 def check_same_columns(
@@ -383,11 +350,8 @@ class Source(Protocol):
         """Return the batches of these columns, starting at the first record."""
 
 
-def open_source(data: Any, options: TableOptions, *, on_demand: bool = False) -> Source:
-    """Return the source of a frame, a path (file, folder, glob) or a list of paths; or a source.
-
-    `on_demand` is for readers slower than decoding, see `ColumnarSource`.
-    """
+def open_source(data: Any, options: TableOptions) -> Source:
+    """Return the source of a frame, a path (file, folder, glob) or a list of paths; or a source."""
     if isinstance(data, FrameSource):
         return data
     if not isinstance(data, (str, os.PathLike, list, tuple)):
@@ -397,4 +361,4 @@ def open_source(data: Any, options: TableOptions, *, on_demand: bool = False) ->
         from seepage.data.table.text_files import TextSource
 
         return TextSource(files, options)
-    return ColumnarSource(kind, files, on_demand=on_demand)
+    return ColumnarSource(kind, files)
