@@ -20,10 +20,10 @@ from seepage.data.answer_rule import AnswerRule, interval_edges, least_share, wi
 from seepage.data.domain import ALL_OTHERS, Attribute, Domain
 from seepage.data.spark import is_spark_frame
 from seepage.data.table.bins import NumberSummary
-from seepage.data.table.column import Column, columns_of, is_number_type
+from seepage.data.table.column import Column, is_number_type
 from seepage.data.table.options import MAX_ALPHABET, TableOptions
 from seepage.data.table.persons import RandomPart, RecordChoice
-from seepage.data.table.scan import TableScan, check_records, summaries_of
+from seepage.data.table.scan import TableScan, check_records, columns_of, summaries_of
 from seepage.data.table.sources import Source, open_frame, open_source
 from seepage.errors import InputError, TableError
 

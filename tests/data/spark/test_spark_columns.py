@@ -14,8 +14,8 @@ from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
 from seepage.data.spark import spark_session
 from seepage.data.spark.jobs import Input, open_input, run
-from seepage.data.table.column import columns_of
 from seepage.data.table.options import TableOptions
+from seepage.data.table.scan import columns_of
 from seepage.errors import DomainError, SeepageError, TableError
 
 

@@ -19,10 +19,10 @@ from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import translated_errors
 from seepage.data.spark.jobs import Input, open_input, run
 from seepage.data.table.bins import Edges, share_of
-from seepage.data.table.column import Column, columns_of
+from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import RandomPart, RecordChoice
-from seepage.data.table.scan import TableScan, check_records, summaries_of
+from seepage.data.table.scan import TableScan, check_records, columns_of, summaries_of
 from seepage.data.table.sources import Source
 
 Coding: TypeAlias = tuple[list[Column], TableOptions]

@@ -7,7 +7,7 @@ their codes the codes are a view.  Numbers of a binned column are compared with 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -328,13 +328,6 @@ def readable(name: str, kind: pa.DataType) -> Iterator[None]:
         ) from None
     except UnicodeDecodeError:
         raise TableError(f"column {name!r} holds text that is not UTF-8") from None
-
-
-def columns_of(
-    names: Sequence[str], options: TableOptions, *, fields: bool = False
-) -> list[Column]:
-    """Return the columns that the options choose of a table with these column names."""
-    return [Column(name, options, fields=fields) for name in options.choose(names)]
 
 
 def is_number_type(kind: pa.DataType) -> bool:

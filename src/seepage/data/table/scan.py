@@ -12,7 +12,7 @@ from seepage._results import Progress
 from seepage.data.counting.distinct import record_priorities
 from seepage.data.domain import Domain
 from seepage.data.table.bins import NumberSummary
-from seepage.data.table.column import Column, columns_of
+from seepage.data.table.column import Column
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import RandomPart, RecordChoice
@@ -261,6 +261,13 @@ class TableScan:
             raise TableError("the domain is known only after all batches were read")
         parts = [column.attribute() for column in self.columns]
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
+
+
+def columns_of(
+    names: Sequence[str], options: TableOptions, *, fields: bool = False
+) -> list[Column]:
+    """Return the columns that the options choose of a table with these column names."""
+    return [Column(name, options, fields=fields) for name in options.choose(names)]
 
 
 def _without_codes(codes: Sequence[Codes | None]) -> list[int]:
