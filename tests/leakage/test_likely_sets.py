@@ -101,8 +101,7 @@ def test_blocks_change_nothing(monkeypatch, cells):
     channels = np.random.default_rng(3).dirichlet(np.ones(5), (9, 7))
     budgets = np.linspace(0.1, 800, 9)
     whole = best_of_all(channels, budgets), LikelySets("subsets", 0.0, 2).best(channels, budgets)
-    monkeypatch.setattr("seepage.leakage.solver.STACK_BLOCK", cells)
-    monkeypatch.setattr("seepage.leakage.solver.SINGLE_BLOCK", cells)
+    monkeypatch.setattr("seepage.leakage.solver.BLOCK", cells)
     parts = best_of_all(channels, budgets), LikelySets("subsets", 0.0, 2).best(channels, budgets)
     for one, other in zip(whole, parts, strict=True):
         assert all(map(np.array_equal, one, other))

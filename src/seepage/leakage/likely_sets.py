@@ -76,19 +76,19 @@ class LikelySets:
         `contrast`, one per channel, replaces that of the sets where given.
         """
         epsilon = np.full(len(channels), self.contrast) if contrast is None else contrast
-        if self.kind == "all":
-            return best_of_all(channels, epsilon)
         terms = channels.shape[2]
+        if self.kind == "all" and terms > 2:
+            return best_of_all(channels, epsilon)
         if self.kind == "subsets" and self.size == terms:
             return Best.zeros(channels)
-        if self.kind == "singletons" or self.size == 1:
+        if self.kind != "subsets" or self.size == 1:  # of two inputs, every S is a singleton
             return best_singleton(channels, epsilon)
         best = dinkelbach(channels, epsilon, self.size)
         return best._replace(value=_safe(best.value, epsilon, terms, cancelling=2 * terms + 8))
 
     def best_pair(self, channel: Floats) -> Pair:
         """Return the largest log-ratio of one channel, rounded up."""
-        if self.kind != "all":
+        if self.kind != "all" or channel.shape[1] <= 2:
             best = self.best(channel[None])
             return Pair(
                 float(best.value[0]), int(best.likelier[0]), int(best.other[0]), best.likely[0]

@@ -40,17 +40,20 @@ MAX_BLOCK = 1 << 20
 """Limits of sets that are computed at once."""
 
 MAX_DIRECT = 128
-"""Up to this many masses (m times sets) every limit is computed; beyond, a simpler inequality
-first excludes those that cannot attain the maximum."""
+"""Up to this many masses (m times sets) every limit is computed; beyond, only those of the sets
+that may attain the maximum."""
 
 MAX_ROWS = 128
 """Maximum number of target values compared for lower limits: those with the most records."""
 
-FIRST_BATCH = 4
-"""Sets whose upper limits are computed first, those with the largest simpler bounds."""
+BATCH = 8
+"""Sets whose limits are computed at once."""
 
-BATCH = 16
-"""Sets, and half as many pairs of rows, whose lower limits are computed."""
+MAX_PAIRS = 32
+"""Pairs of rows per table and ratio whose lower limits are computed."""
+
+RANKING_ROUNDS = 1
+"""Iterations for the kl limits by which sets are ranked."""
 
 
 def statements(sets: LikelySets, size: int) -> int:
@@ -141,62 +144,25 @@ def _ranked_limits(
 ) -> tuple[float, float]:
     """Return the limits of one pair with many sets; hits of shape (m, sets).
 
-    An inequality that is simpler than Clopper-Pearson's and never narrower ranks sets and rows.
-    The upper limit is exact: binomial limits are computed wherever the simpler ones exceed the
-    largest ratio so far.  The lower limit is that of the first `BATCH` sets: any set gives a valid
-    one.
+    Sets are ranked by kl limits, which are faster and never narrower than binomial ones.  The
+    upper limit is exact: binomial limits are computed of all sets whose kl limits exceed the
+    largest ratio so far.  The lower limit is the largest of the sets computed: any set gives a
+    valid one.
     """
-    simple = _simple_limits(hits, totals[:, None], c + math.exp(-c))
+    people = totals[:, None]
+    masses = kl_interval(hits / np.maximum(people, 1), people, c + math.exp(-c), RANKING_ROUNDS)
     if paired:
-        hits, simple = np.hstack([hits, totals[:, None] - hits]), _with_complements(simple)
-    low, high = simple
-    lower = upper = _ranked_lower_limit(hits, totals, c, contrast, simple)
-    bounds = best_rows(high, low, contrast).ratio
-    remaining, step = np.argsort(-bounds), FIRST_BATCH
-    while True:
+        hits, masses = np.hstack([hits, people - hits]), _with_complements(masses)
+    bounds = best_rows(masses.upper, masses.lower, contrast).ratio
+    sets = _largest(best_rows(masses.lower, masses.upper, contrast).ratio, BATCH)
+    remaining = np.argsort(-bounds)
+    lower, upper = 0.0, 0.0
+    while len(sets):
+        found = _over_sets(clopper_pearson(hits[:, sets], people, c), np.asarray(contrast))
+        lower, upper = max(lower, float(found.lower)), max(upper, float(found.upper))
         remaining = remaining[bounds[remaining] > upper]
-        if not len(remaining):
-            return lower, upper
-        sets, remaining, step = remaining[:step], remaining[step:], 4 * step
-        masses = ConfidenceLimits(low[:, sets], high[:, sets])
-        upper = max(upper, _binomial_upper_limit(hits[:, sets], totals, c, contrast, masses, upper))
-
-
-def _binomial_upper_limit(
-    hits: Floats,
-    totals: Integers,
-    c: float,
-    contrast: float,
-    simple: ConfidenceLimits,
-    threshold: float,
-) -> float:
-    """Return the largest upper limit of some sets, exact where it is above `threshold`.
-
-    Binomial limits replace the simple limits of the masses, in place, where a ratio may exceed it.
-    """
-    low, high = simple
-    above = log_ratio(high - low.min(axis=0), low.min(axis=0), contrast) > threshold
-    below = log_ratio(high.max(axis=0) - low, low, contrast) > threshold
-    for limits, loose, is_upper in ((high, above, True), (low, below, False)):
-        rows, sets = np.nonzero(loose)
-        limits[rows, sets] = binomial_confidence_limit(hits[rows, sets], totals[rows], c, is_upper)
-    return float(best_rows(high, low, contrast).ratio.max())
-
-
-def _ranked_lower_limit(
-    hits: Floats, totals: Integers, c: float, contrast: float, simple: ConfidenceLimits
-) -> float:
-    """Return the largest lower limit over the sets and rows that rank first by simple limits.
-
-    Two rows are tried for x and for x'; where both are the same row the log-ratio is negative.
-    """
-    smallest = simple.upper.min(axis=0)
-    sets = _largest(log_ratio(simple.lower.max(axis=0) - smallest, smallest, contrast), BATCH)
-    x = np.argpartition(-simple.lower[:, sets], 1, axis=0)[:2]
-    y = np.argpartition(simple.upper[:, sets], 1, axis=0)[:2]
-    high = binomial_confidence_limit(hits[x, sets], totals[x], c, above=False).max(axis=0)
-    low = binomial_confidence_limit(hits[y, sets], totals[y], c, above=True).min(axis=0)
-    return float(log_ratio(high - low, low, contrast).max())
+        sets, remaining = remaining[:BATCH], remaining[BATCH:]
+    return lower, upper
 
 
 def _largest(values: Floats, count: int) -> Integers:
@@ -204,34 +170,6 @@ def _largest(values: Floats, count: int) -> Integers:
     return (
         np.argpartition(-values, count)[:count] if count < len(values) else np.arange(len(values))
     )
-
-
-def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits:
-    """Return limits that contain those of `kl_lower` and `kl_upper`, by elementary inequalities.
-
-    kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least
-    (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), where that keeps q below 1/2, or
-    a (1 - a), or 1/4.
-    """
-    people = np.maximum(totals, 1)
-    a, r = hits / people, c / people
-    root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
-    upper, complement = (_simple_upper(share, r, root) for share in (a, 1.0 - a))
-    empty = totals[:, 0] == 0
-    lower, upper = np.maximum(1.0 - complement, 0.0), np.minimum(upper, 1.0)
-    lower[empty], upper[empty] = 0.0, 1.0
-    return ConfidenceLimits(lower, upper)
-
-
-def _simple_upper(a: Floats, r: Floats, root: Floats) -> Floats:
-    """Return the smaller of the two limits, `root` = sqrt(r (r + 2 a (1 - a))).
-
-    The q with (q - a)^2 = 2 r q (1 - q), unless it exceeds 1/2; and a + sqrt(2 r v), v the largest
-    s (1 - s) for s from a to 1.
-    """
-    wilson = (a + r + root) / (1 + 2 * r)
-    s = np.maximum(a, 0.5)
-    return np.minimum(wilson + (wilson > 0.5), a + np.sqrt(2 * r * (s * (1.0 - s))))
 
 
 def column_intervals(tables: Sequence[Integers], columns: Floats, c: Floats) -> ConfidenceLimits:
@@ -309,7 +247,7 @@ def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySe
             gain = sums_of_gains(rows[table_rows], ratio * rows[table_rows])
             gain -= deviation[table_rows, None] + ratio * deviation[table_rows]
             np.fill_diagonal(gain, -np.inf)
-            best_pairs = np.divmod(_largest(gain.ravel(), 2 * BATCH), size)
+            best_pairs = np.divmod(_largest(gain.ravel(), MAX_PAIRS), size)
             pairs.append(np.array(best_pairs) + end - size)
         x, y = np.concatenate(pairs, axis=1)
         table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in pairs])

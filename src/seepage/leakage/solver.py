@@ -28,11 +28,8 @@ from seepage._numerics import (
     one_minus_exp,
 )
 
-STACK_BLOCK = 1 << 14
-"""Cells (pairs of rows times source values) per block of a stack, so that it fits the cache."""
-
-SINGLE_BLOCK = 1 << 17
-"""Cells per block of a single channel, where the memory is reused."""
+BLOCK = 1 << 17
+"""Cells (pairs of rows times source values) per block, whose memory is reused."""
 
 COMPILED_CELLS = 1 << 22
 """Minimum number of cells (m^2 t) of a channel for Numba, which takes 2 to 4 s to load: as long as
@@ -85,69 +82,23 @@ class Pair(NamedTuple):
 
 
 def dinkelbach(channels: Floats, epsilon: Floats, size: int | None = None) -> Best:
-    """Return the largest log-ratio of each channel over S of one size, or over every S.
+    """Return `dinkelbach_single` of each channel of a stack."""
+    budgets = zip(channels, epsilon.tolist(), strict=True)
+    found = [dinkelbach_single(channel, budget, size) for channel, budget in budgets]
+    return Best(*map(np.array, zip(*found, strict=True)))
+
+
+def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
+    """Return the largest log-ratio of one channel over S of one size, or over every S.
 
     Pairs are chosen by their gain, which is fast to compute.  But its rounding error is relative to
     the mass of S, and for one pair can exceed the gain of another (`_hidden`).  Where that is more
     than `NEGLIGIBLE` of the log-ratio, as with large budgets, all pairs are compared in the end by
     the ratios themselves, which are right to a few roundings; elsewhere the error is added.
-    """
-    cells = channels.shape[1] ** 2 * channels.shape[2]
-    step = max(1, STACK_BLOCK // cells) if len(channels) > 1 else 1
-    best = Best.zeros(channels)
-    for start in range(0, len(channels), step):
-        block = slice(start, start + step)
-        if step > 1:
-            fields = [field[block] for field in best]
-            _dinkelbach_block(channels[block], epsilon[block], size, fields)
-        else:
-            single = dinkelbach_single(channels[start], float(epsilon[start]), size)
-            best.value[start], best.likely[start] = single.value, single.likely
-            best.likelier[start], best.other[start] = single.likelier, single.other
-    return best
 
-
-def _dinkelbach_block(channels: Floats, epsilon: Floats, size: int | None, best: list[Any]) -> None:
-    """Maximise the log-ratios of a stack in place, over all pairs of rows of all channels."""
-    value, likelier, other, likely = best
-
-    def iterate(active: Integers, by_ratio: bool) -> Integers:
-        """Do one iteration on the active channels; return those whose value increased."""
-        current, budget = value[active], epsilon[active]
-        rows, others = channels[active][:, :, None], channels[active][:, None]
-        half = np.minimum(current / 2, LARGE_EPSILON)[:, None, None, None]
-        scores = rows * np.exp(-half) - others * np.exp(half)
-        if by_ratio:
-            criterion = _ratios(best_sets(scores, size), rows, others, budget[:, None, None])
-        else:
-            criterion = _gains(scores, size)
-        indices = criterion.reshape(len(active), -1).argmax(axis=1)
-        first, second = np.divmod(indices, channels.shape[1])
-        pairs = channels[active, first], channels[active, second]
-        ratios, sets = _best_prefixes(*pairs, budget, current, size)
-        better = ratios > current
-        raised: Integers = active[better]
-        value[raised], likely[raised] = ratios[better], sets[better]
-        likelier[raised], other[raised] = first[better], second[better]
-        return raised
-
-    active = np.arange(len(channels))
-    while len(active):
-        while len(active):
-            active = iterate(active, by_ratio=False)
-        with np.errstate(invalid="ignore"):
-            hidden = _hidden(value, epsilon, size)
-        certain = hidden <= NEGLIGIBLE * value
-        uncertain = np.flatnonzero(~certain)
-        active = iterate(uncertain, by_ratio=True) if len(uncertain) else uncertain
-    value[certain] += hidden[certain]
-
-
-def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
-    """Return the largest log-ratio of one channel, in blocks of rows x.
-
-    Each block starts from the value of the previous one.  At the end of a block none of its pairs
-    exceeds the current value by more than `_hidden`, and so none exceeds `upper`.
+    Rows x are taken in blocks.  Each block starts from the value of the previous one.  At the end
+    of a block none of its pairs exceeds the current value by more than `_hidden`, and so none
+    exceeds `upper`.
     """
     if size is None and use_compiled(channel.shape, epsilon):
         from seepage.leakage.compiled_solver import best_rows_of_all_sets
@@ -155,10 +106,8 @@ def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) 
         first, second = best_rows_of_all_sets(channel, epsilon)
         value, likely = _best_prefix(channel[first], channel[second], epsilon, 0.0, None)
         return Pair(value, first, second, likely)
-    step = min(len(channel), max(1, SINGLE_BLOCK // channel.size))
-    large = size is None and step < len(channel) and 0 < epsilon <= LARGE_EPSILON
-    best = _best_singleton_pair(channel, epsilon) if large else None
-    value, upper = best.value if best else 0.0, 0.0
+    step = min(len(channel), max(1, BLOCK // channel.size))
+    best, value, upper = None, 0.0, 0.0
     scratch = np.empty((step, *channel.shape))
     for by_ratio in (False, True):
         for start in range(0, len(channel), step):
@@ -180,17 +129,6 @@ def use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
     targets, sources = shape
     large = targets**2 * sources >= COMPILED_CELLS and epsilon <= LARGE_EPSILON
     return large and _checks.is_installed("numba")
-
-
-def _best_singleton_pair(channel: Floats, epsilon: float) -> Pair | None:
-    """Return the largest log-ratio of the pair of rows with the best singleton S; None if 0."""
-    scale, floor = _scale_and_floor(epsilon)
-    high, low = np.maximum.reduce(channel, axis=0), np.minimum.reduce(channel, axis=0)
-    quotients = scale * (high - low) / (floor + scale * low)
-    column = channel[:, int(quotients.argmax())]
-    first, second = int(column.argmax()), int(column.argmin())
-    value, likely = _best_prefix(channel[first], channel[second], epsilon, 0.0, None)
-    return Pair(value, first, second, likely) if value > 0 else None
 
 
 @lru_cache(maxsize=256)
@@ -256,19 +194,16 @@ def dinkelbach_rows(
     return None if likely is None else Pair(value, *best, likely)
 
 
-def _hidden(value: Any, epsilon: Any, size: int | None) -> Any:
+def _hidden(value: float, epsilon: float, size: int | None) -> float:
     """Return how far a pair rejected by its gain can exceed the log-ratio, due to rounding.
 
     At H the gains of two pairs have errors of at most k UNIT times the masses that they are sums
     of: 1, and H where S must have inputs of negative score.  A pair whose gain is larger by that
     exceeds H by at most lambda times it.
     """
-    mass = 0.0 if size is None else np.logaddexp(0.0, value)
-    exponent = epsilon - value + mass
-    if isinstance(exponent, float):
-        power = float(np.exp(min(exponent, LARGE_EPSILON)))
-        return GAIN_ROUNDINGS * UNIT * one_minus_exp(epsilon) * power
-    return GAIN_ROUNDINGS * UNIT * -np.expm1(-epsilon) * np.exp(np.minimum(exponent, LARGE_EPSILON))
+    mass = 0.0 if size is None else float(np.logaddexp(0.0, value))
+    power = float(np.exp(min(epsilon - value + mass, LARGE_EPSILON)))
+    return GAIN_ROUNDINGS * UNIT * one_minus_exp(epsilon) * power
 
 
 def _can_raise(gain: float, epsilon: float, value: float) -> bool:
