@@ -153,7 +153,7 @@ def stationary(transitions: Channel | ArrayLike) -> Floats:
     if len(closed) > 1:
         raise InputError(
             "these transitions have more than one stationary distribution; "
-            "give initial, the distribution of the first value, or backward"
+            "give initial, the distribution of the first value"
         )
     recurrent = classes == closed.pop()
     distribution = np.zeros(len(matrix))

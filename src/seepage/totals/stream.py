@@ -37,8 +37,7 @@ DIRECTIONS = ("backward", "forward", "total")
 
 def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
     """Return the number of steps; raise an InputError if epsilon, steps and `counts` disagree."""
-    epsilons = _checks.array(epsilon, "epsilon")
-    given: set[int] = {*counts, *epsilons.shape[:1]}
+    given: set[int] = {*counts, *_checks.array(epsilon, "epsilon").shape[:1]}
     if steps is not None:
         given.add(_checks.integer(steps, "steps", 1, MAX_STEPS))
     if not given:
@@ -47,68 +46,32 @@ def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
         )
     if len(given) > 1:
         raise InputError(
-            "epsilon, steps, transitions and backward must be for the same number of steps, "
-            f"got {' and '.join(map(str, sorted(given)))} (n steps have n - 1 transitions)"
+            "data, epsilon and steps must be for the same number of steps, "
+            f"got {' and '.join(map(str, sorted(given)))}"
         )
     return given.pop()
 
 
-def _read_matrices(given: Any, name: str) -> list[Floats]:
-    """Return the square stochastic matrices in an argument: one, or several of the same size."""
-    matrices = [as_matrix(part, name) for part in (given if _is_stack(given) else [given])]
-    shapes = {matrix.shape for matrix in matrices}
-    if len(shapes) > 1 or any(rows != columns for rows, columns in shapes):
-        raise InputError(
-            f"{name} must be square matrices of one size, got {sorted(shapes)}", parameter=name
-        )
-    return matrices
-
-
-def _is_stack(given: Any) -> bool:
-    """Return whether an argument is a sequence of matrices: its first item is no row."""
-    if isinstance(given, Channel):
-        return False
-    try:
-        return isinstance(given[0], Channel) or np.ndim(given[0]) == 2
-    except (TypeError, ValueError, LookupError):
-        return False
-
-
 def _channels(
-    data: Any, epsilon: Any, steps: int | None, backward: Any, initial: ArrayLike | None
+    data: Any, initial: ArrayLike | None, links: int
 ) -> tuple[list[Floats], list[Floats]]:
-    """Return P(next value given value) of every step but the last, and P(previous given value).
-
-    From transitions, and from backward ones or the initial distribution.
-    """
-    forward = _read_matrices(data, "transitions")
-    size, stacks = len(forward[0]), [forward]
-    if backward is not None:
-        if initial is not None:
-            raise InputError("give backward or initial, not both: one follows from the other")
-        stacks.append(_read_matrices(backward, "backward"))
-        if len(stacks[1][0]) != size:
-            rule = f"of the size of transitions, {size}"
-            raise _checks.violation("backward", rule, len(stacks[1][0]))
-    counts = (len(stack) + 1 for stack in stacks if len(stack) > 1)
-    links = _number_of_steps(epsilon, steps, *counts) - 1
-    to_next, *to_previous = (stack if len(stack) > 1 else stack * links for stack in stacks)
-    if to_previous:
-        return to_next, to_previous[0]
-    if initial is None:
-        if len(forward) > 1:
-            raise InputError("transitions that change need initial or backward beside them")
-        return to_next, [_reverse(forward[0], stationary(forward[0]))] * links
-    distribution = as_matrix(np.atleast_2d(_checks.array(initial, "initial")), "initial")[0]
-    if len(distribution) != size:
+    """Return P(next value given value) of every step but the last, and P(previous given value)."""
+    matrix = as_matrix(data, "transitions")
+    if matrix.shape[0] != matrix.shape[1]:
         raise InputError(
-            f"initial must have {size} probabilities, got {len(distribution)}", parameter="initial"
+            f"transitions must be a square matrix, got {matrix.shape}", parameter="transitions"
         )
+    if initial is None:
+        return [matrix] * links, [_reverse(matrix, stationary(matrix))] * links
+    distribution = as_matrix(np.atleast_2d(_checks.array(initial, "initial")), "initial")[0]
+    if len(distribution) != len(matrix):
+        rule = f"must have {len(matrix)} probabilities"
+        raise InputError(f"initial {rule}, got {len(distribution)}", parameter="initial")
     reversed_channels = []
-    for matrix in to_next:
+    for _ in range(links):
         reversed_channels.append(_reverse(matrix, distribution))
         distribution = distribution @ matrix
-    return to_next, reversed_channels
+    return [matrix] * links, reversed_channels
 
 
 def _reverse(matrix: Floats, distribution: Floats) -> Floats:
@@ -186,16 +149,12 @@ class StreamOptions(DataOptions):
         The budget of every step, or one per step.
     steps
         The number of reports, unless `epsilon` or `data` determine it.
-    backward
-        With transitions only: P(previous value given value), one matrix or one per step but the
-        first.  By default it follows from `initial` by Bayes' rule.
     initial
         With transitions only: the distribution of the first value; by default the stationary one.
     """
 
     epsilon: Any = field(kw_only=False)
     steps: int | None = None
-    backward: Channel | ArrayLike | Sequence[Any] | None = None
     initial: ArrayLike | None = None
 
 
@@ -208,8 +167,7 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
     data
         A table (a frame, a path, the name of a dataset, `Records` or `PairCounts`) whose
         attributes are the steps in order, from which the transitions in both directions are
-        counted.  Or the transitions P(next value given value): one k x k matrix for all steps, or
-        one per step.
+        counted.  Or the transitions P(next value given value), a k x k matrix for all steps.
 
     Returns
     -------
@@ -229,17 +187,19 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
     ([0.1, 0.16, 0.196], 0.249)
     """
     notes: tuple[str, ...] = ()
+    error = 0.0
     if _are_transitions(data):
         if options.reading:
             name = min(options.reading)
             raise InputError(f"{name} has no effect: transitions are no table", parameter=name)
-        to_next, to_previous = _channels(
-            data, options.epsilon, options.steps, options.backward, options.initial
-        )
+        count = _number_of_steps(options.epsilon, options.steps)
+        to_next, to_previous = _channels(data, options.initial, count - 1)
+        error = _reversal_error(len(to_next[0]), len(to_next)) if to_next else 0.0
     else:
-        if options.backward is not None or options.initial is not None:
+        if options.initial is not None:
             raise InputError(
-                "backward and initial go with transitions; counts tell both directions themselves"
+                "initial goes with transitions; counts tell the distribution themselves",
+                parameter="initial",
             )
         pairs = as_pairs(data, **options.reading)
         caution = sample_caution(pairs)
@@ -247,12 +207,8 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
         count = _number_of_steps(options.epsilon, options.steps, len(pairs.domain))
         to_next = [pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)]
         to_previous = [pairs.channel(target=t, source=t - 1).matrix for t in range(1, count)]
-    epsilons = (
-        [options.epsilon] * (len(to_next) + 1) if np.ndim(options.epsilon) == 0 else options.epsilon
-    )
+    epsilons = [options.epsilon] * count if np.ndim(options.epsilon) == 0 else options.epsilon
     budgets = np.array([_checks.epsilon(budget) for budget in epsilons])
-    reversed_by_us = _are_transitions(data) and options.backward is None and to_next
-    error = _reversal_error(len(to_next[0]), len(to_next)) if reversed_by_us else 0.0
     bpl = _accumulate(to_previous, budgets, error)
     fpl = _accumulate(to_next[::-1], budgets[::-1])[::-1]
     tpl = round_up(bpl + fpl - budgets, 2)
