@@ -118,7 +118,7 @@ def examples() -> dict[str, Any]:
             analysis.totals,
             analysis.verdict,
         ),
-        sp.experienced_loss(people(), 1.0, mechanism="grr", people=5),
+        sp.analyse(people(), 1.0, mechanism="grr", people=5).experienced,
         *(plan.estimate(reports), plan.estimate_pairs(reports)),
         plan.table(reports, "sex", by="smoker"),
         sp.regress(people(), "smoker ~ 1", randomiser=[[0.95, 0.05], [0.05, 0.95]]),

@@ -61,9 +61,8 @@ def test_the_curve_has_its_saturation(pairs):
 
 
 def test_totals_are_drawn_by_kind_and_refuted_ones_marked(survey):
-    found = sp.compare_totals(
-        survey, 1.0, mechanism="grr", guarantee=["exact", "worst", "independent", "witness"]
-    )
+    names = ["exact", "worst", "independent", "witness"]
+    found = sp.analyse(survey, 1.0, mechanism="grr", guarantee=names).totals
     chart = found.chart("a survey")
     rows = [row for row in _rows(chart) if "kind" in row]
     kinds = {row["kind"] for row in rows}
@@ -104,7 +103,7 @@ def test_a_matrix_without_leakage_has_a_scale(tmp_path):
     counted = sp.count_pairs(table)
     for chart in (
         sp.leakage_curve(counted.channel("a", "b"), [0.0, 1.0]).chart(),
-        sp.compare_totals(counted, 1.0, mechanism="grr", guarantee=["worst"]).chart(),
+        sp.analyse(counted, 1.0, mechanism="grr", guarantee=["worst"]).totals.chart(),
     ):
         assert {"0.0", "1.0"} <= set(_words(chart, tmp_path))
     assert '"log"' not in sp.benchmark_mechanisms(counted, [1.0]).chart().to_json()
@@ -218,7 +217,7 @@ def test_the_page_and_the_charts_have_one_colour_for_each_kind():
 
 
 def test_people_are_drawn_most_affected_first(survey):
-    found = sp.experienced_loss(survey, 1.0, mechanism="grr", people=100, rare=50)
+    found = sp.analyse(survey, 1.0, mechanism="grr", people=100).experienced
     chart = found.chart("a survey")
     rows = _rows(chart)[:3]
     excess = [row["share"] - row["permuted_share"] for row in rows]

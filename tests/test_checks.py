@@ -112,7 +112,7 @@ PEOPLE = pa.table({"sex": ["F", "M"] * 20, "smoker": [True, False] * 20})
         (lambda **options: sp.leakage_matrix(PEOPLE, 1.0, **options), "veiw", "view"),
         (lambda **options: sp.leakage_matrix(PEOPLE, 1.0, **options), "guarantee", ""),
         (lambda **options: sp.leakage_matrix(PEOPLE, 1.0, **options), "sample", ""),
-        (lambda **options: sp.compare_totals(PEOPLE, 1.0, **options), "confidense", "confidence"),
+        (lambda **options: sp.total_leakage(PEOPLE, 1.0, **options), "confidense", "confidence"),
         (lambda **options: sp.design(PEOPLE, 3.0, **options), "limt", "limit"),
         (lambda **options: sp.design(PEOPLE, 3.0, **options), "importanc", "importance"),
         (lambda **options: sp.calibrate(PEOPLE, 3.0, **options), "epsilon", ""),

@@ -46,8 +46,8 @@ def test_signature_options_and_command_agree(function, kind, command):
     "function",
     [
         *(sp.design, sp.calibrate),
-        *(sp.analyse, sp.count_pairs, sp.leakage_matrix, sp.total_leakage, sp.compare_totals),
-        *(sp.estimate_leakage, sp.experienced_loss, sp.stream_leakage, sp.correlation_matrix),
+        *(sp.analyse, sp.count_pairs, sp.leakage_matrix, sp.total_leakage),
+        *(sp.estimate_leakage, sp.stream_leakage, sp.correlation_matrix),
         sp.Records.from_data,
     ],
 )

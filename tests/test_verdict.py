@@ -114,7 +114,7 @@ def test_states_are_true_of_the_table(seed):
     sizes = generator.integers(2, 4, 3).tolist()
     people = sp.Records.from_joint(domain_of(sizes), generator.integers(0, 40, sizes))
     names = ["exact", "merged", "worst", "independent", "witness"]
-    every = sp.compare_totals(people, 0.9, mechanism="grr", guarantee=names, rng=seed)
+    every = sp.analyse(people, 0.9, mechanism="grr", guarantee=names, rng=seed).totals
     truth, states = every["exact"].values, set()
     for size in (1, 2, 3):
         for chosen in itertools.combinations(names, size):

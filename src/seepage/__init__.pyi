@@ -85,10 +85,8 @@ from seepage.study.estimates import LeakageEstimate as LeakageEstimate
 from seepage.study.estimates import LeakageEstimates as LeakageEstimates
 from seepage.study.statistical import estimate_leakage as estimate_leakage
 from seepage.totals.experienced import Experience as Experience
-from seepage.totals.experienced import experienced_loss as experienced_loss
 from seepage.totals.result import TotalLeakage as TotalLeakage
 from seepage.totals.stream import stream_leakage as stream_leakage
-from seepage.totals.total import compare_totals as compare_totals
 from seepage.totals.total import total_leakage as total_leakage
 from seepage.verdict import Verdict as Verdict
 

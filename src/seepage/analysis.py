@@ -27,7 +27,7 @@ from seepage.leakage.leaks import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.result import GUARANTEES, TotalLeakage, TotalsComparison
-from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
+from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_totals
 from seepage.verdict import Verdict, judge, lower_text, upper_text
 
 FLAGS = ("no-counts", "force")
@@ -55,7 +55,7 @@ class Analysis(Result):
         Largest allowed total in nats: one number for all attributes, or a tuple of one per
         attribute; None for no limit.
     experienced
-        Realised privacy loss of drawn people, see `experienced_loss`; None if none were drawn.
+        Realised privacy loss of drawn people; None if none were drawn.
     version
         The version of seepage that computed it.
     notes
@@ -298,7 +298,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         truncate=options.truncate,
     )
     limits = checked_limits(options.limit, matrix)
-    totals = compare_prepared(counted, matrix, names, settings)
+    totals = compare_totals(counted, matrix, names, settings)
     draws = options.people
     if draws is None:
         draws = default_people(counted, matrix.releases) if needs_records else 0

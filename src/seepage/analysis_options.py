@@ -50,7 +50,7 @@ class AnalysisOptions(DataOptions):
         Number of records to draw without replacement: totals are assumed.  By default all.
     people
         Number of people drawn for the realised privacy loss; by default 1,000 if a guarantee needs
-        records and all mechanisms are named, else 0.  See `experienced_loss`.
+        records and all mechanisms are named, else 0.  See `Experience`.
     labels
         Readable names of values: a mapping by attribute and value, or the path of a CSV file with
         the columns attribute, value, label.

@@ -19,11 +19,16 @@ from seepage.totals.drawn_reports import (
 )
 from seepage.totals.experienced import (
     experience_of,
-    experienced_loss,
     permute_columns,
     realised_losses,
     share_limits,
 )
+
+
+def experienced_loss(data, epsilon, mechanism, people=1_000, **options):
+    """Return what people drawn from records experience."""
+    released = releases(data.domain, epsilon, mechanism)
+    return experience_of(data, released, "report", people, **options)
 
 
 def domain_of(sizes):
@@ -206,7 +211,7 @@ def test_missing_requirements_raise():
     with pytest.raises(GuaranteeError, match="at least two records"):
         experienced_loss(sp.Records(domain_of([2]), [[0]]), 1.0, mechanism="grr")
     with pytest.raises(sp.InputError, match="confidence must be above 0"):
-        experienced_loss(SMALL, 1.0, mechanism="grr", confidence=1)
+        sp.analyse(SMALL, 1.0, mechanism="grr", people=5, confidence=1)
 
 
 @pytest.mark.slow

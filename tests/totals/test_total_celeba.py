@@ -9,7 +9,7 @@ import pytest
 import seepage as sp
 from seepage.data.records import Records
 from seepage.totals.likelihood_columns import likelihood_columns
-from seepage.totals.total import compare_totals, total_leakage
+from seepage.totals.total import total_leakage
 from seepage.totals.witness_search import search_witness
 
 pytestmark = pytest.mark.skipif(
@@ -114,7 +114,7 @@ def test_sampled_at_a_delta_of_one_in_a_thousand(celeba):
 
 @pytest.mark.slow
 def test_the_whole_comparison(celeba):
-    found = compare_totals(celeba, EQUAL_BUDGET, mechanism="grr")
+    found = sp.analyse(celeba, EQUAL_BUDGET, mechanism="grr", guarantee="all", people=0).totals
     assert set(found.unavailable) == {"exact"}
     assert "Goatee" in found.refuted["independent"]
     assert len(found.refuted["independent"]) >= 5

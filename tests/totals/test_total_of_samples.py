@@ -9,7 +9,7 @@ from seepage.data.records import Records
 from seepage.errors import GuaranteeError, InputError
 from seepage.plan import make_plan
 from seepage.study.reproduction.fig7_fig8_beyond import calibrate_as_the_paper
-from seepage.totals.total import TotalSettings, compare_prepared
+from seepage.totals.total import TotalSettings, compare_totals
 
 DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
 CODES = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
@@ -37,7 +37,7 @@ def test_the_sum_of_budgets_needs_no_records():
 
 
 def test_comparisons_of_a_sample_are_assumed():
-    found = sp.compare_totals(SAMPLE, 1.0, mechanism="grr")
+    found = sp.analyse(SAMPLE, 1.0, mechanism="grr", guarantee="all").totals
     assert [total.guarantee for total in found.totals if total.kind == "certified"] == ["worst"]
 
 
@@ -88,14 +88,14 @@ def test_plans_need_all_records(guarantee):
 
 def test_totals_of_a_sample_with_the_matrix_of_a_table_raise_in_a_plan():
     matrix = sp.leakage_matrix(ALL.pairs(), 1.0, mechanism="grr")
-    total = compare_prepared(SAMPLE, matrix, ["exact"], TotalSettings())["exact"]
+    total = compare_totals(SAMPLE, matrix, ["exact"], TotalSettings())["exact"]
     with pytest.raises(InputError, match=r"needs totals that are certified, .* sample of 40"):
         make_plan(ALL.pairs(), 1.0, mechanism="grr", limit=3.0, totals=total)
 
 
 def test_totals_with_the_matrix_of_a_sample_are_assumed():
     matrix = sp.leakage_matrix(SAMPLE.pairs(), 1.0, mechanism="grr")
-    total = compare_prepared(ALL, matrix, ["exact"], TotalSettings())["exact"]
+    total = compare_totals(ALL, matrix, ["exact"], TotalSettings())["exact"]
     assert total.kind == "assumed"
     assert total.notes[0].startswith("from a sample of 40 of 4,000 records")
 
@@ -149,9 +149,9 @@ def test_the_seed_draws_the_sample(frame, guarantee):
 
 def test_comparisons_take_the_seed_too(frame):
     one, two = (
-        sp.compare_totals(
+        sp.analyse(
             frame, 1.0, mechanism="grr", guarantee=["independent"], sample=50, rng=seed
-        )["independent"]
+        ).totals["independent"]
         for seed in (1, 2)
     )
     assert one.kind == "assumed"

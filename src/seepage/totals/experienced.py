@@ -11,7 +11,7 @@ columns (a permutation null).  It describes the drawn people and is no guarantee
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -19,16 +19,13 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage._options import takes
 from seepage._results import Progress, Result, json_ready
 from seepage.data.domain import sample_caution
-from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.data.table.options import DataOptions
 from seepage.errors import GuaranteeError
 from seepage.leakage.deviations import proportion_interval, quantile_intervals
-from seepage.leakage.release import VIEWS, Release, View, releases
+from seepage.leakage.release import Release, View
 from seepage.totals.drawn_reports import (
     Draws,
     draw_indices,
@@ -58,7 +55,7 @@ DEFAULT_PEOPLE = 1_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Experience(Result):
-    """The realised privacy loss of people drawn from a table, see `experienced_loss`.
+    """The realised privacy loss of people drawn from a table, see `Analysis.experienced`.
 
     A description of the drawn people, not a guarantee.
 
@@ -177,71 +174,6 @@ def _limit_columns(name: str, estimates: Floats) -> dict[str, Floats]:
     return dict(zip(names, estimates.T, strict=True))
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExperienceOptions(DataOptions):
-    """Options of `experienced_loss`.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The budget of every attribute, or one for each (a sequence, or a mapping by name).
-    mechanism
-        A registered name or a mechanism, or one for each attribute.
-    people
-        The number of people drawn, with replacement.
-    confidence
-        Simultaneous confidence level, over all attributes, of each kind of limits (shares,
-        quantiles, guesses).
-    rare
-        Values with fewer other records are not compared: their likelihoods are too noisy.
-    view
-        What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
-    rng
-        The same seed gives the same numbers; None for fresh randomness.
-    """
-
-    epsilon: Any = field(kw_only=False)
-    mechanism: Any
-    people: int = DEFAULT_PEOPLE
-    confidence: float = 0.95
-    rare: int = 500
-    view: View = "report"
-    delta: Any = 0.0
-    rng: Any = 0
-
-
-@takes(ExperienceOptions)
-def experienced_loss(data: Any, options: ExperienceOptions) -> Experience:
-    """Return the realised privacy loss of people drawn from a table, for each attribute.
-
-    Parameters
-    ----------
-    data
-        A frame, a path, the name of a dataset, or `Records`; pair counts do not suffice.
-
-    Notes
-    -----
-    Each person's own record is left out of p(y given x), which would be biased otherwise.  Shares
-    and correct guesses have Clopper-Pearson limits, quantiles those of binomial order statistics.
-    Cost: one likelihood for each person and distinct record, twice.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> sp.experienced_loss("survey", 1.0, mechanism="grr", people=200)
-    Experience(...)
-    """
-    _checks.choice(options.view, "view", VIEWS)
-    count = _checks.integer(options.people, "people", 1, _checks.MAX_DRAWS)
-    threshold = _checks.integer(options.rare, "rare", 1)
-    level = _checks.inner_probability(options.confidence, "confidence")
-    _checks.progress(options.progress)
-    counted = as_counted(data, records=True, **options.reading)
-    released = releases(counted.domain, options.epsilon, options.mechanism, options.delta)
-    how = count, level, options.rng, options.progress
-    return experience_of(counted, released, options.view, *how, rare=threshold)
-
-
 def default_people(data: PairCounts | Records, released: Sequence[Release]) -> int:
     """Return the default number of people to draw: 0 without records or mechanisms."""
     known = all(release.public or release.mechanism is not None for release in released)
@@ -259,7 +191,39 @@ def experience_of(
     *,
     rare: int = 500,
 ) -> Experience:
-    """Return `experienced_loss` of counted data, given their releases."""
+    """Return the realised privacy loss of people drawn from a table, for each attribute.
+
+    Parameters
+    ----------
+    data
+        The records; pair counts do not suffice.
+    released, view
+        How each attribute is released, and what the adversary keeps.
+    people
+        The number of people drawn, with replacement.
+    confidence
+        Simultaneous confidence level, over all attributes, of each kind of limits (shares,
+        quantiles, guesses).
+    rng
+        The same seed gives the same numbers; None for fresh randomness.
+    progress
+        Called with the amount of work done and the total amount.
+    rare
+        Values with fewer other records are not compared: their likelihoods are too noisy.
+
+    Notes
+    -----
+    Each person's own record is left out of p(y given x), which would be biased otherwise.  Shares
+    and correct guesses have Clopper-Pearson limits, quantiles those of binomial order statistics.
+    Cost: one likelihood for each person and distinct record, twice.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> survey = sp.Records.from_data(sp.make_survey())
+    >>> sp.analyse(survey, 1.0, mechanism="grr", people=200).experienced
+    Experience(...)
+    """
     records = _at_least_two(data)
     mechanisms = simulated_mechanisms(records.domain, released, people, "experienced losses")
     generator = _checks.generator(rng)

@@ -1,4 +1,4 @@
-"""`total_leakage` and `compare_totals`: the totals of a table under named guarantees."""
+"""`total_leakage`: the totals of a table under named guarantees, one or several."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -119,7 +119,7 @@ class TotalOptions(TotalSettings, DataOptions):
 
     epsilon: Any = field(kw_only=False)
     mechanism: Any = None
-    guarantee: str | Iterable[str] = "auto"
+    guarantee: str = "auto"
     delta: Any = 0.0
     view: View = "report"
     sample: int | None = None
@@ -127,29 +127,6 @@ class TotalOptions(TotalSettings, DataOptions):
     def __post_init__(self) -> None:
         DataOptions.__post_init__(self)
         TotalSettings.__post_init__(self)
-
-    def prepare(self, data: Any, records: bool) -> tuple[PairCounts | Records, LeakageMatrix]:
-        """Return the counted data, with records if asked for, and their leakage matrix."""
-        reading = {name: value for name, value in self.reading.items() if name != "progress"}
-        scope = {"scope": self.scope} if records and self.scope == "population" else {}
-        if scope or self.sample is not None:
-            reading |= {"sample": self.sample, "rng": self.rng, **scope}
-        counted = as_counted(data, records=records or self.sample is not None, **reading)
-        how = {"mechanism": self.mechanism, "view": self.view, "delta": self.delta}
-        return counted, leakage_matrix(as_pairs(counted), self.epsilon, **how)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonOptions(TotalOptions):
-    """Options of `compare_totals`: those of `total_leakage`, with several guarantees.
-
-    Parameters
-    ----------
-    guarantee
-        The guarantees to compare, or one of them; all by default.
-    """
-
-    guarantee: str | Iterable[str] = "all"
 
 
 @takes(TotalOptions)
@@ -187,50 +164,41 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
     [1.0, 1.0, 1.0]
     """
     guarantee = _checks.choice(options.guarantee, "guarantee", ("auto", *GUARANTEES))
-    counted, matrix = options.prepare(data, records=guarantee not in FROM_PAIRS)
+    records = guarantee not in FROM_PAIRS
+    reading = {name: value for name, value in options.reading.items() if name != "progress"}
+    scope = {"scope": options.scope} if records and options.scope == "population" else {}
+    if scope or options.sample is not None:
+        reading |= {"sample": options.sample, "rng": options.rng, **scope}
+    counted = as_counted(data, records=records or options.sample is not None, **reading)
+    how = {"mechanism": options.mechanism, "view": options.view, "delta": options.delta}
+    matrix = leakage_matrix(as_pairs(counted), options.epsilon, **how)
     if guarantee == "auto":
         guarantee = choose_guarantee(counted, matrix, options.scope)
     return compute_total(guarantee, counted, matrix, options)
 
 
-@takes(ComparisonOptions)
-def compare_totals(data: Any, options: ComparisonOptions) -> TotalsComparison:
-    """Return the totals under every guarantee that can be computed, side by side.
+def compare_totals(
+    counted: PairCounts | Records,
+    matrix: LeakageMatrix,
+    guarantees: Iterable[str],
+    settings: TotalSettings,
+) -> TotalsComparison:
+    """Return the totals under each guarantee that can be computed, side by side.
 
-    Parameters
-    ----------
-    data
-        As in `total_leakage`.
-
-    Returns
-    -------
-    TotalsComparison
-        Sorted by kind: certified, statistical, assumed, lower bound.  An assumed total with delta
-        0 that lies below the witness is refuted: the table violates the assumption.
+    Sorted by kind: certified, statistical, assumed, lower bound.  An assumed total with delta 0
+    that lies below the witness is refuted: the table violates the assumption.
 
     Examples
     --------
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
-    >>> comparison = compare_totals(coins, epsilon=1.0, mechanism="grr")
-    >>> [(total.guarantee, total.kind) for total in comparison.totals][:3]
+    >>> found = sp.analyse(coins, epsilon=1.0, mechanism="grr", guarantee="all").totals
+    >>> [(total.guarantee, total.kind) for total in found.totals][:3]
     [('exact', 'certified'), ('merged', 'certified'), ('worst', 'certified')]
-    >>> comparison.refuted
+    >>> found.refuted
     {'independent': ('a', 'b', 'differ'), 'sum': ('a', 'b', 'differ')}
     """
-    names = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
-    counted, matrix = options.prepare(data, records=True)
-    return compare_prepared(counted, matrix, names, options)
-
-
-def compare_prepared(
-    counted: PairCounts | Records,
-    matrix: LeakageMatrix,
-    guarantees: Iterable[str],
-    settings: TotalSettings,
-) -> TotalsComparison:
-    """Return `compare_totals` of counted data, given their leakage matrix."""
     totals: list[TotalLeakage] = []
     unavailable: dict[str, str] = {}
     for guarantee in guarantees:
