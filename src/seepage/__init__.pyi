@@ -6,11 +6,11 @@ from seepage.analysis import analyse as analyse
 from seepage.auditing.audit import audit as audit
 from seepage.auditing.audit_result import Audit as Audit
 from seepage.charts.chart_files import save_chart as save_chart
+from seepage.collection.covariates import rake_weights as rake_weights
 from seepage.collection.cross_table import Table as Table
 from seepage.collection.quasi_likelihood import regress as regress
 from seepage.collection.receiver import Receiver as Receiver
 from seepage.collection.regression import Regression as Regression
-from seepage.collection.report_vectors import rake_weights as rake_weights
 from seepage.collection.results_page import write_results as write_results
 from seepage.data.channel import Channel as Channel
 from seepage.data.check_result import ColumnCheck as ColumnCheck

@@ -9,9 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from plan_examples import DOMAIN, counts, people, plan_for
-from seepage.collection import report_sums as sums
-from seepage.collection.report_leakage import _rounded_marginal, _rounded_table, rake
-from seepage.collection.report_sums import pool_reports
+from seepage.collection import estimated_pairs, report_vectors
+from seepage.collection.estimated_pairs import (
+    _rounded_marginal,
+    _rounded_table,
+    estimate_pairs,
+    rake,
+)
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -98,8 +102,6 @@ def test_estimated_counts_are_consistent_and_near(tmp_path):
         table = found.table(rows, columns)
         assert np.allclose(table.sum(axis=1), found.marginals[DOMAIN.index(rows)], atol=1e-5)
         assert np.abs(table - found.pairs.table(rows, columns)).max() <= max(table.shape)
-        channel = found.channel(rows, columns).matrix
-        assert np.allclose(channel, table / table.sum(axis=1, keepdims=True))
     found.pairs.save(tmp_path / "estimated.pairs")
     assert PairCounts.load(tmp_path / "estimated.pairs") == found.pairs
 
@@ -133,29 +135,39 @@ def test_tables_in_long_form():
 def test_groups_do_not_change_sums(monkeypatch):
     plan = plan_for(counts(), 1.0)
     reports = plan.perturb(people(1000))
-    whole = pool_reports(plan, reports).forms[0]
-    monkeypatch.setattr(sums, "MAX_GROUPS", 3)
-    monkeypatch.setattr(sums, "MIN_GROUPS", 1)
-    monkeypatch.setattr(sums, "CHUNK_ENTRIES", 100)
-    few = pool_reports(plan, reports).forms[0]
-    assert (len(whole.sizes), len(few.sizes)) == (128, 3)
-    assert whole.sizes.sum() == few.sizes.sum() == 1000
-    for pair in (("sex", "job"), ("age", "ill")):
-        assert np.allclose(
-            whole.one_hot_sums(*pair).sum(axis=0), few.one_hot_sums(*pair).sum(axis=0)
-        )
+    whole = estimate_pairs(plan, reports)
+    monkeypatch.setattr(estimated_pairs, "MAX_GROUPS", 3)
+    monkeypatch.setattr(estimated_pairs, "MIN_GROUPS", 1)
+    monkeypatch.setattr(report_vectors, "CHUNK_ENTRIES", 100)
+    few = estimate_pairs(plan, reports)
+    for pair in ((0, 1), (1, 0), (2, 3)):
+        one, two = whole.terms(*pair), few.terms(*pair)
+        assert (len(one.sizes), len(two.sizes)) == (64, 3)
+        assert np.ptp(one.sizes / one.sizes.mean()) <= 1 / 15
+        for part in ("joint", "marginal", "sizes"):
+            assert np.allclose(getattr(one, part).sum(axis=0), getattr(two, part).sum(axis=0))
+
+
+def test_there_are_no_groups_without_reports():
+    """An empty group would count as evidence that groups agree."""
+    plan = plan_for(counts(), 1.0)
+    terms = estimate_pairs(plan, plan.perturb(people(7))).terms(0, 1)
+    assert len(terms.sizes) == 7
+    assert terms.sizes.min() > 0
 
 
 def test_reports_are_assigned_to_groups_cyclically():
     """Sorted people must not make groups differ."""
     plan = plan_for(counts(), 30.0, "grr")
-    table = people(12_800).sort_by("sex")
-    shares = pool_reports(plan, plan.perturb(table)).forms[0].one_hot_sums("sex")[:, 0] / 100
+    table = people(6_400).sort_by("sex")
+    terms = estimate_pairs(plan, plan.perturb(table)).terms(0, 1)
+    shares = terms.marginal[:, 0] / terms.sizes
+    assert len(shares) == 64
     assert np.abs(shares - shares.mean()).max() < 0.02
 
 
 def test_too_many_values_are_rejected(monkeypatch):
     plan = plan_for(counts(), 1.0)
-    monkeypatch.setattr(sums, "MAX_CELLS", 1000)
+    monkeypatch.setattr(estimated_pairs, "MAX_SUMS", 1000)
     with pytest.raises(InputError, match="11 values in all, too many"):
         plan.estimate_pairs(plan.perturb(people(100)))

@@ -17,11 +17,10 @@ from scipy import stats
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
 from seepage.collection.form_assignment import drawn_forms
-from seepage.collection.frequencies import FormEstimate, combine, form_weights
 from seepage.collection.perturb import perturb_file, perturbed_columns
 from seepage.collection.report_leakage import analyse_reports
 from seepage.collection.report_source import reports_schema
-from seepage.collection.report_sums import MatrixSums
+from seepage.collection.report_vectors import MatrixVectors
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
@@ -108,30 +107,67 @@ def test_precisions_of_forms_add_up(simulated):
     assert found == pytest.approx(predicted, rel=0.15)
 
 
-def test_weights_do_not_depend_on_the_reports():
-    parts = [FormEstimate(np.array([f, 1 - f]), np.ones(2) * f, 100, 2.0) for f in (0.1, 0.9)]
-    assert form_weights(parts).tolist() == [0.5, 0.5]
-    parts = [FormEstimate(np.zeros(2), np.zeros(2), n, v) for n, v in ((100, 1.0), (300, 6.0))]
-    assert form_weights(parts) == pytest.approx([2 / 3, 1 / 3])
-    one_value = [FormEstimate(np.ones(1), np.zeros(1), n, 0.0) for n in (1, 3)]
-    assert combine(one_value, 4).frequencies.tolist() == [1.0]
+def reports_of(plan, answers, forms):
+    """The reports of some people with given forms, by index."""
+    columns = perturbed_columns(plan, answers, np.array(forms), randomness(1))
+    return pa.Table.from_arrays(columns, schema=reports_schema(plan))
+
+
+CLEAR = 45.0
+"""A budget at which reports are the answers."""
+
+
+def test_weights_of_forms_do_not_depend_on_the_reports():
+    """Everybody answers 0 in one form and 1 in the other: the estimate is the form's weight."""
+    for sizes in ((100, 100), (100, 300)):
+        plan = forms_plan(PAIRS, [product(sex=CLEAR), product(sex=1.0)])
+        nominal = np.array(plan["sex"].frequencies)
+        spread = [
+            mechanism("grr", 2, epsilon).variance(1, nominal).sum() + 1 - nominal @ nominal
+            for epsilon in (CLEAR, 1.0)
+        ]
+        precisions = np.array(sizes) / spread
+        forms = np.repeat([0, 1], sizes)
+        reports = reports_of(plan, {"sex": np.zeros(len(forms), dtype=int)}, forms).to_pydict()
+        for says in (0, 1):
+            said = [None if form == 0 else says for form in forms]
+            table = pa.table({**reports, "2:sex": said}, schema=reports_schema(plan))
+            one_hot = mechanism("grr", 2, 1.0)
+            scale, shift = one_hot.one_hot_map
+            own = (float(says == 0) - shift) / scale
+            expected = (precisions @ [1.0, own]) / precisions.sum()
+            assert plan.estimate(table)["sex"].frequencies[0] == pytest.approx(expected)
 
 
 def test_a_single_form_has_no_sampling_variance():
-    part = FormEstimate(np.array([0.3, 0.7]), np.array([0.04, 0.09]), 50, 1.0)
-    assert combine([part], 50).conditional_errors == pytest.approx([0.2, 0.3], rel=1e-15)
-    some = combine([part], 100).conditional_errors ** 2 - [0.04, 0.09]
-    assert some == pytest.approx([0.21 * 100 / 99 * (1 / 50 - 1 / 100)] * 2)
+    plan, answers_ = forms_plan(PAIRS, [product(sex=CLEAR)]), {"sex": np.arange(50) % 5 // 4}
+    found = plan.estimate(reports_of(plan, answers_, [0] * 50))["sex"]
+    assert found.conditional_errors == pytest.approx([0.0, 0.0], abs=1e-8)
+    assert found.standard_errors == pytest.approx([math.sqrt(0.16 / 49)] * 2)
+    noisy = forms_plan(PAIRS, [product(sex=1.0)])
+    found = noisy.estimate(reports_of(noisy, answers_, [0] * 50))["sex"]
+    share = float(np.clip(found.frequencies[0], 0, 1))
+    noise = mechanism("grr", 2, 1.0).variance(50, share)
+    assert found.conditional_errors**2 == pytest.approx(np.resize(noise, 2), rel=0.05)
 
 
 def test_the_error_of_random_halves_is_that_of_sampling_without_replacement():
-    """All ways to give 4 of 6 people the form, noise aside, in fractions."""
+    """All ways to give 4 of 6 people the form, without noise, in fractions.
+
+    The mean of f (1 - f) over the samples is n / (n - 1) times what makes it unbiased.
+    """
     people_ = [1, 0, 0, 1, 1, 0]
-    means = [Fraction(sum(chosen), 4) for chosen in combinations(people_, 4)]
-    truth = Fraction(1, 2)
-    variance = sum((mean - truth) ** 2 for mean in means) / len(means)
-    part = FormEstimate(np.array([0.5, 0.5]), np.zeros(2), 4, 1.0)
-    assert combine([part], 6).conditional_errors[0] ** 2 == pytest.approx(float(variance))
+    plan = forms_plan(PAIRS, [product(sex=CLEAR), product(ill=CLEAR)])
+    means, stated = [], []
+    for chosen in combinations(range(6), 4):
+        means.append(Fraction(sum(people_[i] for i in chosen), 4))
+        forms = [int(i not in chosen) for i in range(6)]
+        answers_ = {"sex": np.array(people_), "ill": np.array(people_)}
+        found = plan.estimate(reports_of(plan, answers_, forms))["sex"]
+        assert found.frequencies[1] == pytest.approx(float(means[-1]))
+        stated.append(found.conditional_errors[1] ** 2)
+    variance = sum((mean - Fraction(1, 2)) ** 2 for mean in means) / len(means)
+    assert np.mean(stated) == pytest.approx(float(variance * Fraction(6, 5)))
 
 
 def test_consistent_estimates_are_distributions():
@@ -164,19 +200,18 @@ def kron(*epsilons):
 def test_a_matrix_that_is_a_product_estimates_as_the_product():
     """GRR of sex and age as one report: the best estimates are those of the two reports."""
     whole = forms_plan(PAIRS, [MatrixChannel.of(["sex", "age"], kron(1.0, 1.5))])
-    estimator = MatrixSums(whole, whole.forms[0].channel)
     for name, made in (("sex", GRR(2, 1.0)), ("age", GRR(3, 1.5))):
         nominal = np.array(whole[name].frequencies)
         expected = made.variance(1, nominal).sum() + 1 - nominal @ nominal
-        assert estimator.unit_variance(name) == pytest.approx(expected, rel=1e-6)
+        assert MatrixVectors(whole, 0, [name]).variance == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_best_unbiased_table_is_taken():
     """No other table that is unbiased for every distribution has less variance."""
     plan = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 1.0)])
-    estimator = MatrixSums(plan, plan.forms[0].channel)
+    estimator = MatrixVectors(plan, 0, ["sex"])
     channel = plan.forms[0].channel.mechanism.channel()
-    best, wanted = estimator.coefficients("sex"), estimator.marginal_matrix("sex")
+    best, wanted = estimator.coefficients, estimator.marginal
     assert np.allclose(channel @ best, wanted.T, atol=1e-9)
     chances = np.outer(plan["sex"].frequencies, plan["ill"].frequencies).ravel() @ channel
     rng = np.random.default_rng(3)
@@ -202,10 +237,10 @@ def test_nominal_frequencies_of_cells_are_used():
     made = matrix(DOMAIN, ["sex", "ill"], 1.0).mechanism
     stated = MatrixChannel.of(["sex", "ill"], made, frequencies=cells)
     plan = forms_plan(PAIRS, [stated])
-    estimator = MatrixSums(plan, stated)
-    found = estimator.coefficients("sex")
+    estimator = MatrixVectors(plan, 0, ["sex"])
+    found = estimator.coefficients
     expected = (cells @ made.channel()) @ (found**2).sum(axis=1) - 0.5
-    assert estimator.unit_variance("sex") == pytest.approx(expected)
+    assert estimator.variance == pytest.approx(expected)
 
 
 # The population ----------------------------------------------------------------------------------
@@ -240,8 +275,8 @@ def test_the_errors_for_the_population_are_the_variance_of_the_coefficients():
     plan = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 2.0)])
     reports = plan.perturb(people(4000), rng=3)
     drawn = np.asarray(reports["1:report"])
-    coefficients = MatrixSums(plan, plan.forms[0].channel).coefficients("ill")[drawn]
-    expected = coefficients.std(axis=0) / np.sqrt(len(drawn))
+    coefficients = MatrixVectors(plan, 0, ["ill"]).coefficients[drawn]
+    expected = coefficients.std(axis=0, ddof=1) / np.sqrt(len(drawn))
     assert plan.estimate(reports)["ill"].standard_errors == pytest.approx(expected)
 
 
@@ -315,13 +350,12 @@ def test_leakage_is_estimated_for_pairs_asked_together():
     channels = [product(sex=1.0, job=2.0), product(sex=2.0, job=1.0, ill=1.0), product(age=1.0)]
     plan, data = forms_plan(PAIRS, channels), people(60_000)
     found = analyse_reports(plan, plan.perturb(data, rng=4))
-    names = found.domain.names
     together = {("sex", "job"), ("job", "sex"), ("sex", "ill"), ("ill", "sex")}
     together |= {("job", "ill"), ("ill", "job")}
-    assert {(names[t], names[s]) for t, s in found.watched} == together
+    assert set(found.leaks) == together
     assert len(found.to_arrow()) == len(found.sentences()) == 6
-    assert found.to_dict()["cpl"][0][2] is None
-    assert [release.epsilon for release in found.releases] == [2.0, 2.0, 1.0, 1.0]
+    epsilons = {name: release.epsilon for name, release in found.releases.items()}
+    assert epsilons == {"sex": 2.0, "job": 2.0, "age": 1.0, "ill": 1.0}
     truth = leakage_matrix(
         Records.from_data(data, domain=DOMAIN).pairs(), [2.0, 2.0, 1.0, 1.0], mechanism="grr"
     )

@@ -5,14 +5,8 @@ import pytest
 from scipy import stats
 
 from plan_examples import collected, plan_for, table_of
-from seepage.collection.report_intervals import (
-    PairTerms,
-    _combined,
-    _limits,
-    _weights,
-    leakage_interval,
-)
-from seepage.collection.report_sums import pool_reports
+from seepage.collection.estimated_pairs import PairTerms, estimate_pairs
+from seepage.collection.report_leakage import _combined, _limits, _weights, leakage_interval
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import leakage_matrix
 
@@ -24,7 +18,7 @@ def intervals(joint, draws, confidence, epsilon=2.0):
     sets, rng = plan.mechanisms["b"].likely_sets, np.random.default_rng(17)
     found = [
         leakage_interval(
-            pool_reports(plan, collected(plan, codes, rng)), "a", "b", sets, confidence
+            estimate_pairs(plan, collected(plan, codes, rng)).terms(0, 1), sets, confidence
         )
         for _ in range(draws)
     ]

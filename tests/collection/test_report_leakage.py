@@ -12,15 +12,14 @@ from hypothesis.extra import numpy as hnp
 from scipy import optimize, stats
 
 from plan_examples import collected, counts, people, plan_for, table_of
-from seepage.collection.report_intervals import (
-    PairTerms,
+from seepage.collection.estimated_pairs import PairTerms, estimate_pairs
+from seepage.collection.report_leakage import (
     _fieller,
     _limits,
     _orders,
+    analyse_reports,
     leakage_interval,
 )
-from seepage.collection.report_leakage import analyse_reports
-from seepage.collection.report_sums import pool_reports
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import leakage_matrix
@@ -46,7 +45,9 @@ def test_intervals_cover_the_truth_and_little_else(name, draws):
     sets = plan.mechanisms["b"].likely_sets
     found = np.array(
         [
-            leakage_interval(pool_reports(plan, collected(plan, CODES, rng)), "a", "b", sets, 0.9)
+            leakage_interval(
+                estimate_pairs(plan, collected(plan, CODES, rng)).terms(0, 1), sets, 0.9
+            )
             for _ in range(draws)
         ]
     )
@@ -94,12 +95,12 @@ def test_without_noise_the_best_set_is_found(joint, contrast, size):
 def test_limits_of_a_rare_value_are_the_whole_range():
     pairs, codes = table_of([[20_000, 20_000], [20_000, 20_000], [9, 1]])
     plan, _ = case("grr", pairs, 1.0)
-    sums = pool_reports(plan, collected(plan, codes, np.random.default_rng(2)))
+    pairs = estimate_pairs(plan, collected(plan, codes, np.random.default_rng(2)))
     sets = plan.mechanisms["b"].likely_sets
-    found = leakage_interval(sums, "a", "b", sets, 0.95)
+    found = leakage_interval(pairs.terms(0, 1), sets, 0.95)
     assert found.lower < 0.05
     assert found.upper > 0.5 > found.lower + 0.4
-    back = leakage_interval(sums, "b", "a", plan.mechanisms["a"].likely_sets, 0.95)
+    back = leakage_interval(pairs.terms(1, 0), plan.mechanisms["a"].likely_sets, 0.95)
     assert back.upper < 0.3
 
 
@@ -153,9 +154,9 @@ def test_fieller_limits_are_infinite_if_the_denominator_may_be_0():
 
 def test_reports_that_cannot_leak():
     plan, _ = case("grr")
-    sums = pool_reports(plan, collected(plan, CODES, np.random.default_rng(1)))
+    pairs = estimate_pairs(plan, collected(plan, CODES, np.random.default_rng(1)))
     for sets in (LikelySets("all", 0.0), LikelySets("subsets", 1.0, 3)):
-        assert leakage_interval(sums, "a", "b", sets, 0.95) == (0.0, 0.0, 0.0)
+        assert leakage_interval(pairs.terms(0, 1), sets, 0.95) == (0.0, 0.0, 0.0)
 
 
 def test_few_reports_give_the_whole_range():
@@ -172,7 +173,7 @@ def test_an_unbounded_contrast_has_an_unbounded_limit():
     assert matrix["a", "b"].delta > 0
     found = analyse_reports(plan, collected(plan, codes, np.random.default_rng(1)))
     assert np.isinf(found["a", "b"].upper)
-    assert found.to_dict()["upper"][0][1] == "inf"
+    assert found.to_dict()["leakages"]["upper"][0] == "inf"
 
 
 def test_an_analysis_is_saved_as_json_and_csv():
@@ -182,20 +183,19 @@ def test_an_analysis_is_saved_as_json_and_csv():
     found = analyse_reports(plan, reports, progress=lambda *state: told.append(state))
     assert told[-1] == (12, 12)
     content = json.loads(json.dumps(found.to_dict()))
-    assert content["attributes"] == list(plan.domain.names)
-    assert np.array_equal(content["cpl"], found.estimates)
-    assert content["direction"] == "rows targets, columns sources"
-    assert np.array_equal(content["plug_in"], found.plug_in)
+    assert (content["reports"], content["confidence"]) == (20_000, 0.95)
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert len(rows) == 12
     first = found[rows[0]["target"], rows[0]["source"]]
     assert [float(rows[0][key]) for key in ("leakage", "lower", "upper")] == [
         *(first.leakage, *first.interval)
     ]
+    assert content["leakages"]["leakage"] == [float(row["leakage"]) for row in rows]
     strongest = found.strongest(1)[0]
-    assert strongest.lower == found.lower.max()
+    assert strongest.lower == max(content["leakages"]["lower"])
     assert found.sentences(1)[0].startswith(f"{strongest.source} -> {strongest.target}: ")
-    assert np.diag(found.upper).tolist() == [0.0] * 4
+    with pytest.raises(InputError, match="about 'sex' from 'sex' is not estimated"):
+        found["sex", "sex"]
     inferred = analyse_reports(plan, reports, view="inferred")
     assert inferred.view == "inferred"
 

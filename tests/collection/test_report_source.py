@@ -35,8 +35,10 @@ def error_message(reports, plan=PLAN):
 
 
 def same(first, second):
+    """Whether two estimates agree to the rounding error of their sums."""
     return all(
-        (first[name].frequencies == second[name].frequencies).all() for name in first.estimates
+        first[name].frequencies == pytest.approx(second[name].frequencies, rel=1e-12, abs=1e-14)
+        for name in first.estimates
     )
 
 

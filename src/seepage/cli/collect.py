@@ -343,8 +343,7 @@ def _survey_weights(
     weights: str | None, covariates: str | None, known_totals: str | None, **_: Any
 ) -> Any:
     """Return weights: a column beside the reports by its name, or numbers from the covariates."""
-    from seepage.collection.regression import clear_columns, column_names
-    from seepage.collection.report_vectors import rake_weights
+    from seepage.collection.covariates import clear_columns, column_names, rake_weights
 
     if known_totals is not None:
         if covariates is None:

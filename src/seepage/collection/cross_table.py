@@ -24,8 +24,12 @@ from seepage.collection.estimated_cells import (
     within_unit,
 )
 from seepage.collection.report_source import open_reports
-from seepage.collection.report_sums import product_variance, summing_matrix
-from seepage.collection.report_vectors import sum_cells
+from seepage.collection.report_vectors import (
+    nominal_frequencies,
+    product_variances,
+    sum_table,
+    summing_matrix,
+)
 from seepage.data.domain import Attribute
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.wanted import attribute_scores
@@ -341,10 +345,8 @@ def estimate_table(plan: Plan, reports: Any, names: Labels, by: Labels, weights:
         raise InputError(f"the attributes of a table must be different, got {', '.join(asked)}")
     check_asked_together(plan, asked)
     source = open_reports(plan, reports)
-    (sums,) = sum_cells(plan, source, [asked], weights)
+    sums = sum_table(plan, source, asked, weights)
     people = {form + 1: count for form, count in sums.people.items() if count}
-    if not people:
-        raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")
     attributes = tuple(plan.domain[name] for name in asked)
     return _table(attributes, sums.mean, sums.covariance, people, sums.effective)
 
@@ -364,11 +366,9 @@ def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
     if not limits or not people:
         raise InputError(f"{together}, so their table cannot be estimated; {option} asks for them")
     epsilon, sizes = equal_split(min(limits), len(names)), [plan.domain[n].size for n in names]
-    mechanisms = {
-        name: mechanism(best_mechanism(size, epsilon), size, epsilon)
-        for name, size in zip(names, sizes, strict=True)
-    }
-    variance = product_variance(plan, mechanisms, names)
+    made = [mechanism(best_mechanism(size, epsilon), size, epsilon) for size in sizes]
+    nominal = [nominal_frequencies(plan, name) for name in names]
+    variance = float(product_variances(made, nominal).sum())
     width = NORMAL_QUANTILE * np.sqrt(variance / (np.prod(sizes) * JOINT_SHARE * people))
     raise InputError(
         f"{together}; {option} would: {JOINT_SHARE:.0%} of {people:,} people asked for them within "

@@ -1,46 +1,32 @@
 """Estimated frequencies of every collected attribute, combined over forms by inverse variance.
 
-Each form that asks for an attribute gives an unbiased estimate of its frequencies from its own
-people.  The estimates are weighted by
+They are the means of the unbiased vectors of single reports, weighted by form [`report_vectors`]:
+precisions add, 1/v = sum_f n_f / v(f), if the true frequencies are the nominal ones.
 
-    n_f / v(f),
+Standard errors are those for the population that the n people who reported were drawn from, noise
+and sampling together.  Conditional errors are those of the mean over the people who reported: given
+these people, only the noise and the random assignment of forms vary, so the variance is less by
 
-n_f the number of people with form f and v(f) the variance of one report's estimate, noise and
-sampling together, summed over the values at nominal frequencies.  The plan states these, and they
-were fixed before the collection, so the weights do not depend on the reports and the weighted mean
-is unbiased; if the true frequencies are the nominal ones, its summed variance is minimal and
-precisions add: 1/v = sum_f n_f / v(f).
+    f (1 - f) / (n - 1),
 
-Standard errors are those for the population that the n people who reported were drawn from.  The
-estimate of a form is the mean of one coefficient for each report, so its variance is theirs over
-n_f: the noise and, for a frequency f, f (1 - f) of sampling.  With the weights w it is
-
-    sum_f w_f^2 (noise_f + f (1 - f) / n_f).
-
-Conditional errors are those of the mean over the people who reported.  Given these people, forms
-are assigned at random, which adds to the noise
-
-    f (1 - f) n / (n - 1) (sum_f w_f^2 / n_f - 1 / n),
-
-the variance of a weighted mean over disjoint random samples of a finite population [Cochran 1977,
-chapter 2]; it is 0 if everyone is asked.
+which leaves f (1 - f) n / (n - 1) (1 / n_f - 1 / n) of sampling where n_f of the n people are asked
+[Cochran 1977, chapter 2], and none if everyone is.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, nearest_distribution
 from seepage._results import Estimated, Result, json_ready
-from seepage.collection.report_source import ReportSource, open_reports
-from seepage.collection.report_sums import FormSums, MatrixSums, PooledSums, pool_reports
-from seepage.collection.report_vectors import sum_cells
+from seepage.collection.report_source import open_reports
+from seepage.collection.report_vectors import CellSums, add_reports
 from seepage.data.domain import Domain
 from seepage.errors import InputError
-from seepage.mechanisms.base import Estimate, Mechanism
+from seepage.mechanisms.base import Estimate
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import wanted_of
 
@@ -48,27 +34,6 @@ STANDARD_ERRORS = (
     "of the unbiased estimates, for the population; conditional: for the people who reported"
 )
 """The meaning of the errors, in results as JSON."""
-
-
-class FormEstimate(NamedTuple):
-    """Estimated frequencies from the reports of one form.
-
-    Parameters
-    ----------
-    frequencies
-        Unbiased estimates of the frequencies among the form's people.
-    noise
-        Their variances, given the form's people.
-    records
-        The number of people with the form.
-    unit_variance
-        v(f): the variance of one report's estimate, summed over values, at nominal frequencies.
-    """
-
-    frequencies: Floats
-    noise: Floats
-    records: int
-    unit_variance: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,95 +52,6 @@ class FrequencyEstimate(Estimate):
     """
 
     conditional_errors: Floats
-
-
-def form_weights(estimates: Collection[FormEstimate]) -> Floats:
-    """Return the weight of each form, n_f / v(f), normalised to sum 1.
-
-    If all v(f) are 0 (an attribute with one value), weights are proportional to n_f.
-    """
-    precisions = np.array([e.records / max(e.unit_variance, 1e-300) for e in estimates])
-    return np.asarray(precisions / precisions.sum())
-
-
-def combine(
-    estimates: Collection[FormEstimate], people: int, *, consistent: bool = False
-) -> FrequencyEstimate:
-    """Return the weighted mean of the forms' estimates, with its standard errors.
-
-    Parameters
-    ----------
-    estimates
-        The estimate of each form.
-    people
-        The number of people who reported, over all forms.
-    consistent
-        Project the frequencies onto the nearest distribution.
-
-    Examples
-    --------
-    >>> estimates = [
-    ...     FormEstimate(np.array([0.4, 0.6]), np.array([0.01, 0.01]), 100, 2.0),
-    ...     FormEstimate(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 300, 2.0),
-    ... ]
-    >>> combine(estimates, 400).frequencies.round(6).tolist()
-    [0.55, 0.45]
-    """
-    weights = form_weights(estimates)
-    weighted = list(zip(weights, estimates, strict=True))
-    frequencies = np.sum([w * estimate.frequencies for w, estimate in weighted], axis=0)
-    noise = np.sum([w**2 * estimate.noise for w, estimate in weighted], axis=0)
-    asked = np.array([estimate.records for estimate in estimates])
-    share = np.clip(frequencies, 0.0, 1.0)
-    draws = float((weights**2 / asked).sum())
-    finite = people / max(1, people - 1) * max(0.0, draws - 1.0 / people)
-    errors, conditional = (
-        np.sqrt(noise + share * (1.0 - share) * factor) for factor in (draws, finite)
-    )
-    if consistent:
-        frequencies = nearest_distribution(frequencies)
-    return FrequencyEstimate(frequencies, errors, int(asked.sum()), consistent, conditional)
-
-
-# From sums to estimates --------------------------------------------------------------------------
-
-
-def form_estimates(pooled: PooledSums, name: str) -> dict[int, FormEstimate]:
-    """Return the estimate of each form that has one, of one attribute."""
-    return {
-        index: estimate
-        for index, sums in pooled.forms.items()
-        if (estimate := _form_estimate(sums, name)) is not None
-    }
-
-
-def _form_estimate(sums: FormSums, name: str) -> FormEstimate | None:
-    """Return a form's estimate; None if its reports do not determine it.
-
-    In a matrix form the variance of an estimated frequency f given the people is (m - f) / n, with
-    m the mean of A[y]^2, which is its own unbiased estimate.
-    """
-    if name not in sums.attributes or not sums.records:
-        return None
-    if isinstance(sums, MatrixSums):
-        coefficients, counts = sums.coefficients(name), sums.counts.sum(axis=0)
-        if coefficients is None:
-            return None
-        frequencies, second = (counts @ coefficients**power / sums.records for power in (1, 2))
-        noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0) / sums.records
-    else:
-        mechanism = sums.mechanisms[name]
-        frequencies = mechanism.frequencies(sums.tallies[name], sums.records)
-        noise = mechanism.variance(sums.records, np.clip(frequencies, 0.0, 1.0))
-    return FormEstimate(frequencies, noise, sums.records, sums.unit_variance(name))
-
-
-def report_variance(mechanism: Mechanism, nominal: Floats) -> float:
-    """Return v(f) of a mechanism: variance of one report's estimate, summed over values."""
-    return max(0.0, float(mechanism.variance(1, nominal).sum() + 1.0 - nominal @ nominal))
-
-
-# All attributes ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -276,31 +152,39 @@ def estimate_frequencies(
     weighted means (Hajek) with linearised errors, and conditional errors are NaN.
     """
     _checks.flag(consistent, "consistent")
-    names, source, estimates = plan.collected.names, open_reports(plan, reports), {}
-    if weights is None:
-        pooled = pool_reports(plan, source, tallies=True)
-        for name in names:
-            if forms := form_estimates(pooled, name):
-                estimates[name] = combine(forms.values(), pooled.records, consistent=consistent)
-    else:
-        cells = sum_cells(plan, source, [[name] for name in names], weights, full=False)
-        for name, sums in zip(names, cells, strict=True):
-            if asked := sum(sums.people.values()):
-                mean = nearest_distribution(sums.mean) if consistent else sums.mean
-                errors = np.sqrt(sums.covariance)
-                unknown = np.full_like(errors, np.nan)
-                estimates[name] = FrequencyEstimate(mean, errors, asked, consistent, unknown)
-    unestimated = tuple(name for name in names if name not in estimates)
-    means = _means(plan, source, weights)
-    return Frequencies(plan.collected, estimates, source.records, unestimated, means)
-
-
-def _means(plan: Plan, source: ReportSource, weights: Any) -> dict[str, Estimated]:
-    """Return the wanted means; nothing is read again if there are none."""
+    names, source = plan.collected.names, open_reports(plan, reports)
     scores = {plan.domain.names[j]: v for j, v in wanted_of(plan).scores.items()}
-    sums = sum_cells(plan, source, [[name] for name in scores], weights) if scores else []
-    return {
-        name: Estimated.normal(float(one.mean @ v), max(0.0, float(v @ one.covariance @ v)) ** 0.5)
-        for (name, v), one in zip(scores.items(), sums, strict=True)
-        if any(one.people.values())
-    }
+    sums = {name: CellSums(plan, [name], full=name in scores) for name in names}
+    add_reports(source, list(sums.values()), weights)
+    found = {name: one for name, one in sums.items() if any(one.people.values())}
+    people = None if weights is not None else source.records
+    return Frequencies(
+        plan.collected,
+        {name: _estimate(one, people, consistent) for name, one in found.items()},
+        source.records,
+        tuple(name for name in names if name not in found),
+        {
+            name: Estimated.normal(float(one.mean @ v), _root(v @ one.covariance @ v))
+            for name, v in scores.items()
+            if (one := found.get(name)) is not None
+        },
+    )
+
+
+def _estimate(sums: CellSums, people: int | None, consistent: bool) -> FrequencyEstimate:
+    """Return the frequencies of an attribute; `people` is the number of reports of all forms."""
+    frequencies, share = sums.mean, np.clip(sums.mean, 0.0, 1.0)
+    variances = sums.covariance if sums.covariance.ndim == 1 else np.diag(sums.covariance)
+    sampled = np.nan if people is None else 1.0 / max(1, people - 1)
+    return FrequencyEstimate(
+        nearest_distribution(frequencies) if consistent else frequencies,
+        _root(variances),
+        sum(sums.people.values()),
+        consistent,
+        _root(variances - sampled * share * (1.0 - share)),
+    )
+
+
+def _root(variances: Any) -> Any:
+    """Return standard errors; variances below 0 are rounding errors."""
+    return np.sqrt(np.maximum(variances, 0.0))

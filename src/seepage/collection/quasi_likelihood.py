@@ -31,28 +31,30 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
+from seepage.collection.covariates import (
+    checked_weights,
+    clear_columns,
+    column_names,
+    column_texts,
+    report_weights,
+)
 from seepage.collection.cross_table import check_asked_together
 from seepage.collection.regression import (
     Formula,
     Regression,
     Variable,
     attribute_variable,
-    clear_columns,
     clear_variable,
-    column_names,
-    column_texts,
     mean_of,
     outcome_scores,
     parse_formula,
 )
 from seepage.collection.report_source import ReportSource, open_reports
-from seepage.collection.report_sums import nominal_frequencies
 from seepage.collection.report_vectors import (
-    checked_weights,
     informative_forms,
+    nominal_frequencies,
     read_vectors,
-    report_weights,
-    sum_cells,
+    sum_table,
 )
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
@@ -253,10 +255,7 @@ def _fit_table(
     plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
 ) -> Regression:
     """Return the regression on covariates that are in the reports, from their table."""
-    (sums,) = sum_cells(plan, source, [asked], weights)
-    records = sum(sums.people.values())
-    if not records:
-        raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")
+    sums = sum_table(plan, source, asked, weights)
     scores, cells = model.scores, len(model.frequencies)
     linear = np.stack([scores, np.ones(len(scores)), scores**2])
     outcome, mass, second = linear @ sums.mean.reshape(len(scores), cells)
@@ -266,7 +265,7 @@ def _fit_table(
     whole = (maps @ moments @ maps.T).reshape(2, cells, 2, cells)
     aa, ab, bb = (np.diagonal(whole[i, :, j]) for i, j in ((0, 0), (0, 1), (1, 1)))
     return model.fit(
-        records,
+        sum(sums.people.values()),
         outcome=outcome[None],
         mass=mass[None],
         weights=np.ones(1),

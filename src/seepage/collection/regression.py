@@ -8,10 +8,8 @@ intercept the first categorical term has all values.  The outcome may name the v
 `job[nurse] ~ age`.  The estimator is in `quasi_likelihood`.
 """
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
+from seepage.collection.covariates import clear_columns, column_texts
 from seepage.collection.estimated_cells import EstimatedCells
 from seepage.data.domain import Attribute
 from seepage.designs.wanted import attribute_scores
@@ -182,6 +181,14 @@ def attribute_variable(attribute: Attribute, codes: Integers) -> Variable:
     return Variable(codes, attribute.values)
 
 
+def clear_variable(column: NDArray[Any]) -> Variable:
+    """Return an unperturbed column as numbers, or as codes of its sorted values."""
+    if column.dtype.kind == "f":
+        return Variable(column)
+    levels, codes = np.unique(column.astype(str), return_inverse=True)
+    return Variable(codes.reshape(column.shape), tuple(levels.tolist()))
+
+
 # Results ----------------------------------------------------------------------------------------
 
 
@@ -329,66 +336,3 @@ class Regression(Result):
                 raise InputError(f"column {name!r} must hold numbers") from None
         attribute = Attribute(name, levels)
         return Variable(np.array([attribute.code(text) for text in column_texts(column)]), levels)
-
-
-# Unperturbed columns ----------------------------------------------------------------------------
-
-
-def column_names(data: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a frame or file."""
-    from seepage.data.table.options import TableOptions
-    from seepage.data.table.sources import open_source
-
-    return tuple(open_source(data, TableOptions()).names)
-
-
-def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Return columns of a frame or file: numbers as floats, anything else as texts.
-
-    Texts of a file are numbers if all of them are.  A missing value raises an InputError.
-    """
-    import pyarrow as pa
-
-    from seepage.data.table.options import TableOptions
-    from seepage.data.table.sources import open_source
-
-    source, wanted = open_source(data, TableOptions()), list(dict.fromkeys(names))
-    for name in wanted:
-        if name not in source.names:
-            hint = _checks.near_miss(name, source.names)
-            raise InputError(f"the covariates have no column {name!r}{hint}")
-    if not wanted:
-        return {}
-    table = pa.Table.from_batches(list(source.batches(wanted)))
-    is_file = isinstance(data, (str, os.PathLike))
-    return {name: _clear_column(name, table.column(name), is_file) for name in wanted}
-
-
-def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
-    import pyarrow.types as kinds
-
-    values = [None if value == "" else value for value in column.to_pylist()]
-    found = np.array([None if value is None else str(value) for value in values])
-    if is_file or kinds.is_integer(column.type) or kinds.is_floating(column.type):
-        with suppress(ValueError, TypeError):
-            found = np.array([np.nan if value is None else float(value) for value in values])
-    missing = sum(value is None or value != value for value in found.tolist())
-    if missing:
-        raise InputError(
-            f"column {name!r} has {missing:,} missing values; leave out these rows, of the reports "
-            "too"
-        )
-    return found
-
-
-def clear_variable(column: NDArray[Any]) -> Variable:
-    """Return an unperturbed column as numbers, or as codes of its sorted values."""
-    if column.dtype.kind == "f":
-        return Variable(column)
-    levels, codes = np.unique(column.astype(str), return_inverse=True)
-    return Variable(codes.reshape(column.shape), tuple(levels.tolist()))
-
-
-def column_texts(column: NDArray[Any]) -> list[str]:
-    """Return the values of an unperturbed column as texts, 2.0 as "2"."""
-    return [f"{v:g}" if isinstance(v, float) else str(v) for v in column.tolist()]

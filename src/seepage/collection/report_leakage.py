@@ -1,239 +1,252 @@
-"""Joint tables and leakages of every two attributes, estimated from collected reports alone.
+"""Leakages estimated from reports alone, with confidence limits.
 
-Each joint estimate is projected onto the nearest distribution and raked to the consistent
-frequencies of its two attributes (iterative proportional fitting), so that all tables share their
-marginals.  A row or column that is empty although its marginal is not is filled as if the two
-attributes were independent.
+A report with likely set S is exp(l) times likelier under target value x than under x', with
 
-Small true cells are lost: an estimate below its noise becomes 0, or too large.  So a leakage
-computed from these tables is biased upward where values are rare; `analyse_reports` gives
-cross-fitted estimates with intervals [`report_intervals`] beside it.
+    l(x, x', S) = ln w(x, S) - ln w(x', S),   w(x, S) = (f_x + lambda F_x(S)) / f_x / e^eps,
+
+lambda = e^eps - 1, F_x(S) the joint frequency of x and S, f_x that of x [theory: The bound].
+The leakage is the maximum of l.  Numerator and denominator of w are means over reports of unbiased
+terms, so the limits of w are Fieller's, from the variance between groups of reports: they are the
+whole range, e^-eps to 1, if f_x is not significantly above 0.  The distances of the two logarithms
+to their limits are combined by Zou and Donner's rule [2008], with their correlation; if a limit is
+clipped to the range, the distances are added.
+
+* Upper limit: the true maximum is one of the l, so the maximum of their upper limits covers it
+  without a correction for their number.  If S may be any set, S runs through the prefixes of the
+  order by estimated likelihood ratio, one of which maximises l; the limit never exceeds eps.
+* Lower limit: half of the groups selects one (x, x', S), the other half gives its lower limit, and
+  vice versa; the larger counts, at half the level each.  So selection does not bias it.
+* The estimate is the mean of the two cross-fitted values: unlike a maximum over estimates, it is
+  not biased upward by the number of values.
+
+Groups vary by noise and by who is in them: the limits hold for the people who reported, and for
+the population that they were drawn from.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations, permutations
-from typing import Any, SupportsIndex
+from itertools import permutations
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from seepage import __version__, _checks
-from seepage._numerics import Floats, Integers, ceiling_text, floor_text, nearest_distribution
+from seepage._numerics import Booleans, Floats, Integers, ceiling_text, floor_text
 from seepage._results import Progress, Result, json_ready
-from seepage.collection.cross_table import check_asked_together
-from seepage.collection.frequencies import combine, form_estimates
-from seepage.collection.report_intervals import PairTerms, leakage_interval
-from seepage.collection.report_sums import PooledSums, pool_reports
-from seepage.data.channel import Channel
-from seepage.data.domain import Domain
-from seepage.data.pairs import PairCounts
+from seepage.collection.estimated_pairs import EstimatedPairs, PairTerms, estimate_pairs
 from seepage.errors import InputError
 from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import VIEWS, Release, View
 from seepage.plan.plan import Plan
 
-MAX_ROUNDS = 200
-"""Maximum number of iterations of iterative proportional fitting."""
+NEGLIGIBLE = 2.0**-10
+"""An estimate of 0 is replaced by this share of its upper limit before taking its logarithm."""
 
-ROUNDING = 2.0**-20
-"""Tolerance of sums of records: smaller differences are rounding errors."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class EstimatedPairs(Result):
-    """Joint tables of every two attributes, estimated from reports, with consistent marginals.
-
-    Parameters
-    ----------
-    domain
-        The attributes whose reports carry information.
-    marginals
-        The estimated number of records with each value, by attribute: real numbers.
-    tables
-        The estimated number of records with each two values, by the indices a < b of the two
-        attributes; rows and columns sum to the marginals.  Only pairs that some form asks for.
-    sums
-        The sums over reports, for unbiased estimates and intervals.
-    unestimated
-        Collected attributes whose reports carry no information, as at epsilon 0.
-    """
-
-    domain: Domain
-    marginals: tuple[Floats, ...]
-    tables: Mapping[tuple[int, int], Floats]
-    sums: PooledSums
-    unestimated: tuple[str, ...] = ()
-
-    @property
-    def records(self) -> int:
-        """The number of reports."""
-        return self.sums.records
-
-    def table(self, rows: str | SupportsIndex, columns: str | SupportsIndex) -> Floats:
-        """Return the table of two attributes, values of `rows` by values of `columns`."""
-        a, b = self.domain.index(rows), self.domain.index(columns)
-        if a == b:
-            return np.diag(self.marginals[a])
-        if (min(a, b), max(a, b)) not in self.tables:
-            check_asked_together(self.sums.plan, [self.domain[a].name, self.domain[b].name])
-        return self.tables[a, b] if a < b else self.tables[b, a].T
-
-    def channel(self, target: str | SupportsIndex, source: str | SupportsIndex) -> Channel:
-        """Return the estimated P(source given target), for target values of positive frequency."""
-        attribute, index = self.domain[target], self.domain.index(target)
-        seen = np.flatnonzero(self.marginals[index])
-        cells = self.table(target, source)[seen]
-        return Channel(
-            cells / cells.sum(axis=1, keepdims=True),
-            given=attribute.restrict(seen) if len(seen) < attribute.size else attribute,
-            output=self.domain[source],
-            unseen=tuple(np.delete(np.array(attribute.values, dtype=object), seen)),
-        )
-
-    @cached_property
-    def pairs(self) -> PairCounts:
-        """The tables rounded to integers, for every function that takes pair counts.
-
-        Marginals are rounded by largest remainders and cells down; the missing records of rows and
-        columns are then added by the northwest corner rule, so that the error of a cell is at most
-        the number of cells in its row and column.  A pair that no form asks for raises.
-        """
-        marginals = [_rounded_marginal(part) for part in self.marginals]
-        tables = [
-            _rounded_table(self.table(a, b), marginals[a], marginals[b]).ravel()
-            for a, b in combinations(range(len(self.domain)), 2)
-        ]
-        flat = np.concatenate([np.zeros(0, dtype=np.int64), *tables])
-        return PairCounts(self.domain, marginals, flat)
-
-    def _headline(self) -> str:
-        return f"EstimatedPairs({self.records:,} reports, {len(self.domain)} attributes)"
-
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
-        rows = [
-            (one.name, two.name, value, other, float(table[i, j] / self.records))
-            for (a, b), table in self.tables.items()
-            for one, two in [(self.domain[a], self.domain[b])]
-            for i, value in enumerate(one.values)
-            for j, other in enumerate(two.values)
-        ]
-        names = ("first", "second", "first_value", "second_value", "frequency")
-        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+MIN_GROUPS = 8
+"""Minimum number of groups for a variance between them; with fewer, limits are 0 and epsilon."""
 
 
-def estimate_pairs(plan: Plan, reports: Any) -> EstimatedPairs:
-    """Return the joint tables of every two attributes; see `Plan.estimate_pairs`."""
-    pooled = pool_reports(plan, reports)
-    domain = plan.domain.select(name for name in plan.domain.names if form_estimates(pooled, name))
-    marginals = tuple(_marginal_counts(pooled, name) for name in domain.names)
-    tables = {}
-    for a, b in combinations(range(len(domain)), 2):
-        terms = PairTerms.of(pooled, domain[a].name, domain[b].name)
-        if terms is not None:
-            frequencies = terms.joint.sum(axis=0) / terms.sizes.sum()
-            tables[a, b] = _consistent_table(frequencies, marginals[a], marginals[b])
-    unestimated = tuple(name for name in plan.collected.names if name not in domain)
-    return EstimatedPairs(domain, marginals, tables, pooled, unestimated)
+class Limits(NamedTuple):
+    """A leakage and its limits, or those of l(x, x', S) by x' and S, shape (targets, sets)."""
+
+    estimate: Any
+    lower: Any
+    upper: Any
 
 
-def _marginal_counts(pooled: PooledSums, name: str) -> Floats:
-    """Return the estimated number of records with each value; below 0.5 it becomes 0."""
-    marginal = combine(form_estimates(pooled, name).values(), pooled.records)
-    nearest = nearest_distribution(marginal.frequencies)
-    kept = np.where(nearest * pooled.records < 0.5, 0.0, nearest)
-    if not kept.any():
-        return np.asarray(pooled.records * nearest)
-    return np.asarray(pooled.records * kept / kept.sum())
-
-
-def _consistent_table(frequencies: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return estimated joint frequencies as counts, projected and raked to these marginals."""
-    total = rows.sum()
-    nearest = total * nearest_distribution(frequencies.ravel()).reshape(frequencies.shape)
-    empty = (nearest.sum(axis=1) == 0)[:, None] | (nearest.sum(axis=0) == 0)
-    return rake(np.where(empty, np.outer(rows, columns) / total, nearest), rows, columns)
-
-
-def rake(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return a table scaled to these row and column sums by iterative proportional fitting.
+def leakage_interval(terms: PairTerms, sets: LikelySets, confidence: float) -> Limits:
+    """Return the leakage of a source's report about a target, estimated from reports.
 
     Parameters
     ----------
-    table
-        Nonnegative entries; a row or column may be all 0 only if its sum is 0.
-    rows, columns
-        Sums with the same total.
+    terms
+        The sums over reports of the two attributes.
+    sets
+        The likely sets of the source's reports.
+    confidence
+        The probability with which the limits cover the leakage.
 
     Notes
     -----
-    After at most 200 iterations, rows and columns above their sums are scaled down, and the missing
-    mass is added as a rank-one matrix [Altschuler, Weed and Rigollet 2017], so that the sums are
-    exact up to rounding.
-
-    Examples
-    --------
-    >>> rake(np.array([[1.0, 1.0], [1.0, 3.0]]), np.array([2, 2]), np.array([1, 3])).round(3)
-    array([[0.697, 1.303],
-           [0.303, 1.697]])
+    O(g m^2 t) with g groups, m target and t source values.
     """
-    fitted = np.where((rows[:, None] > 0) & (columns > 0), table, 0.0)
-    for _ in range(MAX_ROUNDS):
-        fitted *= _ratios(rows, fitted.sum(axis=1))[:, None]
-        if np.abs(fitted.sum(axis=0) - columns).max() <= ROUNDING:
-            break
-        fitted *= _ratios(columns, fitted.sum(axis=0))
-    fitted *= np.minimum(_ratios(rows, fitted.sum(axis=1)), 1.0)[:, None]
-    fitted *= np.minimum(_ratios(columns, fitted.sum(axis=0)), 1.0)
-    missing_rows = np.maximum(rows - fitted.sum(axis=1), 0.0)
-    missing_columns = np.maximum(columns - fitted.sum(axis=0), 0.0)
-    missing = max(missing_columns.sum(), ROUNDING)
-    return np.asarray(fitted + np.outer(missing_rows, missing_columns) / missing)
+    groups, targets, sources = terms.joint.shape
+    contains_all = sets.kind == "subsets" and sets.size >= sources  # then nothing leaks
+    if targets < 2 or sources < 2 or sets.contrast == 0 or contains_all:
+        return Limits(0.0, 0.0, 0.0)
+    if groups < MIN_GROUPS:
+        return Limits(0.0, 0.0, sets.contrast)
+    alpha = 1.0 - confidence
+    upper = max(
+        float(_limits(terms, x, _orders(terms, x, sets), sets, alpha / 2).upper.max())
+        for x in range(targets)
+    )
+    halves = terms.select(slice(None, None, 2)), terms.select(slice(1, None, 2))
+    fitted = [_cross_fit(*pair, sets, alpha / 4) for pair in (halves, halves[::-1])]
+    lower = max(0.0, *(limits.lower.item() for limits in fitted))
+    upper = max(lower, min(upper, sets.contrast))
+    mean = float(np.mean([limits.estimate.item() for limits in fitted]))
+    return Limits(min(max(mean, lower), upper), lower, upper)
 
 
-def _ratios(sums: Floats, current: Floats) -> Floats:
-    """Return sums / current, 0 where the current sum is 0."""
-    return np.divide(sums, current, out=np.zeros_like(current), where=current > 0)
+def _cross_fit(
+    selecting: PairTerms, evaluating: PairTerms, sets: LikelySets, level: float
+) -> Limits:
+    """Return the limits of l(x, x', S), evaluated on one half, selected on the other half.
+
+    Selected is the (x, x', S) with the largest lower limit.
+    """
+    largest, argmax = -np.inf, (0, 0, 0)
+    for x in range(selecting.marginal.shape[1]):
+        lower = _limits(selecting, x, _orders(selecting, x, sets), sets, level).lower
+        other, last = divmod(int(lower.argmax()), lower.shape[1])
+        if lower[other, last] > largest:
+            largest, argmax = float(lower[other, last]), (x, other, last)
+    x, other, last = argmax
+    limits = _limits(evaluating, x, _orders(selecting, x, sets), sets, level)
+    return Limits(*(part[other, last] for part in limits))
 
 
-def _rounded_marginal(marginal: Floats) -> Integers:
-    """Return a marginal rounded to integers of the same sum, by largest remainders."""
-    counts = np.floor(marginal + ROUNDING).astype(np.int64)
-    missing = round(float(marginal.sum())) - int(counts.sum())
-    counts[np.argsort(counts - marginal, kind="stable")[:missing]] += 1
-    return counts
+def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
+    """Return for each x' an order of the source values whose prefixes contain the best set.
+
+    For sets of any size, by decreasing likelihood ratio of x against x'; for sets of one size, the
+    best set comes first [`seepage.leakage.likely_sets`].
+    """
+    correlation = terms.correlation()
+    if sets.kind == "singletons":
+        return np.broadcast_to(np.arange(correlation.shape[1]), correlation.shape)
+    gap = correlation[x] - correlation
+    if sets.kind == "all":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.argsort(np.where(gap > 0, correlation / gap, np.inf), axis=1, kind="stable")
+    likely = sets.best_of_pairs(correlation[x], correlation)[1]
+    return np.argsort(~likely, axis=1, kind="stable")
 
 
-def _rounded_table(table: Floats, rows: Integers, columns: Integers) -> Integers:
-    """Return a table rounded to integers with these row and column sums (northwest corner rule)."""
-    counts = np.floor(table + ROUNDING).astype(np.int64)
-    in_rows, in_columns = rows - counts.sum(axis=1), columns - counts.sum(axis=0)
-    row_ends, column_ends = in_rows.cumsum()[:, None], in_columns.cumsum()
-    starts = np.maximum(row_ends - in_rows[:, None], column_ends - in_columns)
-    overlap = np.minimum(row_ends, column_ends) - starts
-    return np.asarray(counts + np.maximum(overlap, 0))
+def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float) -> Limits:
+    """Return estimates and limits of l(x, x', S) for every x' and S, at a one-sided level."""
+    only_x = PairTerms(terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes)
+    w, other = (_weights(part, orders, sets, level) for part in (only_x, terms))
+    correlation = np.where(
+        w.unclipped & other.unclipped, _correlation(w.residuals, other.residuals), -1.0
+    )
+    estimate = w.logarithm - other.logarithm
+    limits = Limits(
+        estimate,
+        estimate - _combined(w.down, other.up, correlation),
+        estimate + _combined(w.up, other.down, correlation),
+    )
+    for part in limits:
+        part[x] = -np.inf
+    return limits
 
 
-# Leakages ----------------------------------------------------------------------------------------
+class LogWeights(NamedTuple):
+    """Ln w of target values and sets, with the distances to its limits, shape (targets, sets).
+
+    `unclipped` says where neither limit is clipped to the range [e^-eps, 1]; `residuals` are
+    numerator - w denominator by group, shape (groups, targets, sets).
+    """
+
+    logarithm: Floats
+    down: Floats
+    up: Floats
+    unclipped: Booleans
+    residuals: Floats
+
+
+def _weights(terms: PairTerms, orders: Integers, sets: LikelySets, level: float) -> LogWeights:
+    """Return ln w with its limits, clipped to the range of w."""
+    minimum = float(np.exp(-sets.contrast))
+    whole = terms.marginal[:, :, None]
+    part = minimum * whole + (1.0 - minimum) * _set_sums(terms, orders, sets)
+    deviations = _deviations(whole, terms.sizes), _deviations(part, terms.sizes)
+    low, high = _fieller(whole.sum(axis=0), part.sum(axis=0), *deviations, level)
+    unclipped = (low > minimum) & (high < 1.0)
+    low, high = np.clip(low, minimum, 1.0), np.clip(high, max(minimum, NEGLIGIBLE), 1.0)
+    ratio = part.sum(axis=0) / np.where(whole.sum(axis=0) > 0, whole.sum(axis=0), np.inf)
+    value = np.clip(ratio, np.maximum(low, high * NEGLIGIBLE), high)
+    with np.errstate(divide="ignore"):
+        log_low, log_value, log_high = np.log(low), np.log(value), np.log(high)
+    residuals = deviations[1] - value * deviations[0]
+    down, up = log_value - log_low, log_high - log_value
+    return LogWeights(log_value, down, up, unclipped, residuals)
+
+
+def _deviations(groups: Floats, sizes: Floats) -> Floats:
+    """Return the deviation of each group's sum from its expectation, its share of the total."""
+    return np.asarray(groups - sizes[:, None, None] * (groups.sum(axis=0) / sizes.sum()))
+
+
+def _fieller(
+    whole: Floats, part: Floats, deviations: Floats, part_deviations: Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Return the limits of part / whole [Fieller 1954]; infinite if the whole may be 0.
+
+    A ratio r is within the limits if part - r whole does not differ from 0 in a t-test at this
+    one-sided level, with the variance between groups.
+    """
+    from scipy.special import stdtrit
+
+    groups = len(deviations)
+    width = float(stdtrit(groups - 1, level)) ** 2 * groups / (groups - 1)
+    # The limits are the roots of square r^2 - 2 cross r + constant.
+    square = whole**2 - width * (deviations**2).sum(axis=0)
+    cross = whole * part - width * (deviations * part_deviations).sum(axis=0)
+    constant = part**2 - width * (part_deviations**2).sum(axis=0)
+    bounded = (square > 0) & (whole > 0)
+    root = np.sqrt(np.maximum(cross**2 - square * constant, 0.0))
+    divisor = np.where(bounded, square, 1.0)
+    return (
+        np.where(bounded, (cross - root) / divisor, -np.inf),
+        np.where(bounded, (cross + root) / divisor, np.inf),
+    )
+
+
+def _set_sums(terms: PairTerms, orders: Integers, sets: LikelySets) -> Floats:
+    """Return the sums of F_x(S) by group, shape (groups, targets, sets)."""
+    if sets.kind == "singletons":
+        return terms.joint
+    ordered: Floats = np.take_along_axis(terms.joint, orders[None], axis=2).cumsum(axis=2)
+    chosen = slice(None) if sets.kind == "all" else slice(sets.size - 1, sets.size)
+    return np.asarray(ordered[:, :, chosen])
+
+
+def _correlation(first: Floats, second: Floats) -> Floats:
+    """Return the correlation over groups of two residuals, 0 if one of them is 0."""
+    norms = np.sqrt((first**2).sum(axis=0) * (second**2).sum(axis=0))
+    product = (first * second).sum(axis=0)
+    return np.asarray(np.divide(product, norms, out=0.0 * product, where=norms > 0))
+
+
+def _combined(one: Floats, two: Floats, correlation: Floats) -> Floats:
+    """Return the distance of a difference to its limit, from those of its terms.
+
+    Zou and Donner: sqrt(a^2 + b^2 - 2 rho a b); rho = -1 adds the distances.
+    """
+    finite = np.isfinite(one) & np.isfinite(two)
+    first, second = np.where(finite, one, 0.0), np.where(finite, two, 0.0)
+    square = first**2 + second**2 - 2.0 * correlation * first * second
+    return np.where(finite, np.sqrt(np.maximum(square, 0.0)), np.inf)
+
+
+# All pairs ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReportAnalysis(Result):
     """The leakage of every source about every target, estimated from reports.
 
-    Rows are targets and columns sources, as in `LeakageMatrix`.  NaN for pairs that no form asks
-    for together, and for sources without a separate report.
+    Only pairs that some form asks for together, and sources with a report of their own.
 
     Parameters
     ----------
-    estimates
-        The cross-fitted estimates, not biased upward; without values too rare to distinguish.
-    lower, upper
-        Confidence limits of each leakage, not simultaneous.  An upper limit of epsilon means that
-        the reports do not exclude the largest possible leakage.
-    plug_in
-        The leakages of the estimated joint tables, biased upward by rare values.
+    leaks
+        The leakages by the names of target and source.  Each is cross-fitted, so not biased upward,
+        without values too rare to distinguish, and has its own confidence limits; an upper limit of
+        epsilon means that the reports do not exclude the largest possible leakage.
     confidence
         The coverage probability of each interval.
     view
@@ -244,66 +257,52 @@ class ReportAnalysis(Result):
         The estimated joint tables.
     """
 
-    estimates: Floats
-    lower: Floats
-    upper: Floats
-    plug_in: Floats
+    leaks: Mapping[tuple[str, str], Leak]
     confidence: float
     view: View
-    releases: tuple[Release, ...]
+    releases: Mapping[str, Release]
     pairs: EstimatedPairs
-
-    @property
-    def domain(self) -> Domain:
-        """The attributes, in the order of rows and columns."""
-        return self.pairs.domain
 
     def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leak:
         """Return the leakage about a target from a source, with its limits."""
-        (target, source), names = map(self.domain.index, pair), self.domain.names
-        parts = (part[target, source] for part in (self.estimates, self.lower, self.upper))
-        value, low, high = map(float, parts)
-        return Leak(names[target], names[source], value, (low, high))
-
-    @property
-    def watched(self) -> list[tuple[int, int]]:
-        """The indices (target, source) of every estimated leakage."""
-        pairs = permutations(range(len(self.domain)), 2)
-        return [pair for pair in pairs if not np.isnan(self.estimates[pair])]
+        target, source = (self.pairs.domain[name].name for name in pair)
+        if (target, source) not in self.leaks:
+            raise InputError(f"the leakage about {target!r} from {source!r} is not estimated")
+        return self.leaks[target, source]
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits."""
-        order = sorted(self.watched, key=lambda pair: (-self.lower[pair], -self.estimates[pair]))
-        return [self[pair] for pair in order[: _checks.integer(count, "count", 0)]]
+        ordered = sorted(self.leaks.values(), key=lambda leak: (-leak.lower, -leak.leakage))
+        return ordered[: _checks.integer(count, "count", 0)]
 
     def sentences(self, count: int = 10) -> list[str]:
         """Return one sentence for each of the strongest leaks, its limits rounded outwards."""
-        releases = dict(zip(self.domain.names, self.releases, strict=True))
         return [
             f"{leak.source} -> {leak.target}: {leak.leakage:.2f} "
             f"({floor_text(leak.lower, 2)} to {ceiling_text(leak.upper, 2)}) "
-            f"of at most {releases[leak.source].epsilon:.2f}"
+            f"of at most {self.releases[leak.source].epsilon:.2f}"
             for leak in self.strongest(count)
         ]
 
     def _headline(self) -> str:
+        largest = max((leak.leakage for leak in self.leaks.values()), default=0.0)
         return (
-            f"ReportAnalysis({self.pairs.records:,} reports, {len(self.domain)} attributes, "
-            f"largest leakage {np.nanmax(self.estimates, initial=0.0):.4g}, view {self.view!r})"
+            f"ReportAnalysis({self.pairs.records:,} reports, {len(self.pairs.domain)} attributes, "
+            f"largest leakage {largest:.4g}, view {self.view!r})"
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        names, ordered = self.domain.names, self.watched
-        sources = [self.releases[source] for _, source in ordered]
+        leaks = self.leaks.values()
+        releases = [self.releases[leak.source] for leak in leaks]
         return {
-            "target": [names[target] for target, _ in ordered],
-            "source": [names[source] for _, source in ordered],
-            "epsilon": [release.epsilon for release in sources],
-            "mechanism": [release.name for release in sources],
-            "view": [self.view] * len(ordered),
-            "leakage": [self[pair].leakage for pair in ordered],
-            "lower": [self[pair].lower for pair in ordered],
-            "upper": [self[pair].upper for pair in ordered],
+            "target": [leak.target for leak in leaks],
+            "source": [leak.source for leak in leaks],
+            "epsilon": [release.epsilon for release in releases],
+            "mechanism": [release.name for release in releases],
+            "view": [self.view] * len(leaks),
+            "leakage": [leak.leakage for leak in leaks],
+            "lower": [leak.lower for leak in leaks],
+            "upper": [leak.upper for leak in leaks],
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -311,16 +310,8 @@ class ReportAnalysis(Result):
         content = {
             "seepage": __version__,
             "reports": self.pairs.records,
-            "attributes": self.domain.names,
-            "epsilon": [release.epsilon for release in self.releases],
-            "mechanism": [release.name for release in self.releases],
-            "view": self.view,
-            "direction": "rows targets, columns sources",
             "confidence": self.confidence,
-            "cpl": self.estimates,
-            "lower": self.lower,
-            "upper": self.upper,
-            "plug_in": self.plug_in,
+            "leakages": self._columns(),
             "unestimated": self.pairs.unestimated,
         }
         return dict(json_ready(content))
@@ -347,7 +338,7 @@ def analyse_reports(
 
     Notes
     -----
-    One pass; then O(g m^2 t) for each ordered pair with m and t values and up to 128 groups g.
+    One pass; then O(g m^2 t) for each ordered pair with m and t values and up to 64 groups g.
 
     Examples
     --------
@@ -367,28 +358,25 @@ def analyse_reports(
     level = _checks.inner_probability(confidence, "confidence")
     pairs = estimate_pairs(plan, reports)
     names = pairs.domain.names
-    releases = tuple(_release(plan, name) for name in names)
-    parts = np.full((4, len(names), len(names)), np.nan)
-    parts[:, range(len(names)), range(len(names))] = 0.0
+    releases = {name: _release(plan, name) for name in names}
     ordered = [
         (target, source)
         for target, source in permutations(range(len(names)), 2)
         if tuple(sorted((target, source))) in pairs.tables
-        and releases[source].mechanism is not None
+        and releases[names[source]].mechanism is not None
     ]
     if not ordered and len(names) > 1:
         raise InputError("no two attributes are asked together, so no leakage can be estimated")
+    leaks = {}
     for done, (target, source) in enumerate(ordered, start=1):
-        release = releases[source]
+        release, pair = releases[names[source]], (names[target], names[source])
         # A mechanism that does not state its likely sets may have any set.
         sets = release.sets(view) or LikelySets("all", release.epsilon)
-        interval = leakage_interval(pairs.sums, names[target], names[source], sets, level)
-        plug_in_value = release.leakage(pairs.channel(target, source), view).value
-        parts[:, target, source] = *interval, plug_in_value
+        value, low, high = leakage_interval(pairs.terms(target, source), sets, level)
+        leaks[pair] = Leak(*pair, value, (low, high))
         if progress is not None:
             progress(done, len(ordered))
-    estimates, lower, upper, plug_in = parts
-    return ReportAnalysis(estimates, lower, upper, plug_in, level, view, releases, pairs)
+    return ReportAnalysis(leaks, level, view, releases, pairs)
 
 
 def _release(plan: Plan, name: str) -> Release:

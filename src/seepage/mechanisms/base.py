@@ -87,9 +87,6 @@ class Mechanism(ABC):
     approximate: ClassVar[bool] = False
     """Whether the constructor is `(k, epsilon, delta)`, with delta > 0."""
 
-    is_two_level: ClassVar[bool] = False
-    """Whether a report is a set of supported values, its likelihood a function of that set."""
-
     def __init__(self, k: int, **parameters: Any) -> None:
         self.k = _checks.integer(k, "k", 1)
         for name, check in (("epsilon", _checks.epsilon), ("delta", _checks.delta)):

@@ -71,8 +71,6 @@ class TwoLevelMechanism(Mechanism):
     (C_v / n - q) / (p - q) [Wang et al. 2017, "pure" protocols].
     """
 
-    is_two_level: ClassVar[bool] = True
-
     def __init__(
         self,
         k: int,

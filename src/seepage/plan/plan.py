@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from seepage.collection.cross_table import Table
+    from seepage.collection.estimated_pairs import EstimatedPairs
     from seepage.collection.frequencies import Frequencies
     from seepage.collection.regression import Regression
-    from seepage.collection.report_leakage import EstimatedPairs, ReportAnalysis
+    from seepage.collection.report_leakage import ReportAnalysis
     from seepage.plan.plan_check import PlanCheck
 
 
@@ -355,7 +356,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     def estimate_pairs(self, reports: Any) -> "EstimatedPairs":
         """Return estimated joint frequencies of all pairs of attributes, with equal marginals."""
-        from seepage.collection.report_leakage import estimate_pairs
+        from seepage.collection.estimated_pairs import estimate_pairs
 
         return estimate_pairs(self, reports)
 

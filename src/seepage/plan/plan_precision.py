@@ -17,16 +17,14 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import json_ready
-from seepage.collection.frequencies import report_variance
-from seepage.collection.report_sums import (
-    MatrixSums,
+from seepage.collection.report_vectors import (
+    FormVectors,
     nominal_frequencies,
-    product_variance,
+    product_variances,
     wanted_rows,
 )
-from seepage.designs.a_optimal import grr_terms
 from seepage.designs.equal_budgets import equal_split
-from seepage.designs.report_channels import MatrixChannel, Unbounded
+from seepage.designs.report_channels import Unbounded
 from seepage.designs.strategies import (
     BEYOND,
     NO_NOISE,
@@ -36,6 +34,7 @@ from seepage.designs.strategies import (
 )
 from seepage.errors import InputError
 from seepage.mechanisms import best_mechanism, mechanism
+from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import BY_FORM
@@ -238,14 +237,9 @@ def pairs_together(plan: Plan) -> tuple[set[tuple[str, str]], list[tuple[str, st
 
 
 def pair_people(plan: Plan, pair: tuple[str, str], limit: float, width: float) -> int:
-    """Return the people for a table of two attributes, by GRR with half of the limit each.
-
-    A cell's estimate is a product of two, whose second moments are alpha + beta f [`grr_terms`].
-    """
+    """Return the people for a table of two attributes, by GRR with half of the limit each."""
     nominal = [nominal_frequencies(plan, name) for name in pair]
-    terms = [(f, *grr_terms(len(f), limit / 2)) for f in nominal]
-    moments = [alpha + beta * f for f, alpha, beta in terms]
-    variances = np.outer(*moments) - np.outer(*nominal) ** 2
+    variances = product_variances([GRR(len(f), limit / 2) for f in nominal], nominal)
     return people_needed(float(variances.max()), width)
 
 
@@ -318,20 +312,13 @@ def _combined(forms: list[tuple[float, Floats]]) -> Floats:
 
 def _unit_variances(plan: Plan, index: int) -> dict[str, Floats]:
     """Return the variance of one report's estimate of each answer that a form asks for."""
-    channel, mechanisms = plan.forms[index].channel, plan.form_mechanisms[index]
-    if isinstance(channel, MatrixChannel):
-        estimator = MatrixSums(plan, channel)
-        found = {name: estimator.unit_variances(name) for name in channel.attributes}
-    else:
-        found = dict[str, Floats]()
-        for name, noise in mechanisms.items():
-            f = nominal_frequencies(plan, name)
-            found[name] = np.maximum(noise.variance(1, f) + f * (1 - f), 0.0)
-            if wanted_rows(plan, name) is not None:
-                found[name] = np.array([product_variance(plan, mechanisms, [name])])
-    for name in found:  # the mean of an attribute counts like a share of two values
-        if wanted_rows(plan, name) is not None:
-            found[name] = np.full(2, found[name].sum() / 2)
+    found = {}
+    for name in plan.forms[index].attributes:
+        vectors = FormVectors.of(plan, index, [name])
+        is_mean = wanted_rows(plan, name) is not None  # counts like a share of two values
+        size = 2 if is_mean else plan.domain[name].size
+        is_split = is_mean or not math.isfinite(vectors.variance)
+        found[name] = np.full(size, vectors.variance / size) if is_split else vectors.variances
     return found
 
 
@@ -394,5 +381,6 @@ def _errors(plan: Plan, epsilon: float, one_in: int) -> dict[str, Unbounded]:
     for attribute in plan.collected:
         nominal = nominal_frequencies(plan, attribute.name)
         best = mechanism(best_mechanism(attribute.size, epsilon), attribute.size, epsilon)
-        errors[attribute.name] = one_in * report_variance(best, nominal) / people
+        variance = float(product_variances([best], [nominal]).sum())
+        errors[attribute.name] = one_in * variance / people
     return errors
