@@ -236,3 +236,17 @@ def test_several_limits_are_compared(folder):
         refused = run(*asked, *more, cwd=folder)
         assert refused.returncode == 2
         assert complaint in refused.stderr
+
+
+def test_merged_answers_are_not_called_deciles(tmp_path):
+    heights = pa.array(range(4000))
+    pa.csv.write_csv(
+        pa.table({"height": heights, "coffee": ["no", "yes"] * 2000}), tmp_path / "t.csv"
+    )
+    words = ["t.csv", "--columns", "height,coffee", "--limit", 2, "--seconds", 1]
+    merged, as_is = (
+        run("design", *words, *more, cwd=tmp_path) for more in ([], ["--answers", "as-is"])
+    )
+    assert "height: up to" in merged.stdout
+    assert "deciles" not in merged.stderr
+    assert "numbers binned at deciles: height" in as_is.stderr

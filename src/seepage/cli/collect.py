@@ -76,7 +76,8 @@ def _within_limits(function: Callable[..., "Plan"], kind: Any, data: str) -> "Pl
         raise InputError(f"--limit must be given{more}")
     with engine_session(data), progress_bar("searching") as progress:
         plan = function(data, progress=progress, **chosen)
-    print_reading_notes(data, plan.domain)
+    if kind is CalibrationOptions or plan.scope == "table" or chosen.get("answers") == "as-is":
+        print_reading_notes(data, plan.domain)  # merged answers are listed instead
     return plan
 
 
