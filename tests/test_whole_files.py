@@ -11,7 +11,6 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage import _files
 from seepage._files import whole_file, writable
 from seepage.collection.perturb import perturb_file
 from seepage.errors import InputError
@@ -81,8 +80,6 @@ import sys, time
 import click
 from seepage import _files, cli
 
-_files._unnamed_file = lambda folder: None
-
 @click.command()
 def slow():
     with _files.whole_file(sys.argv[1]) as file:
@@ -108,10 +105,7 @@ def test_a_command_that_is_terminated_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("nameless", [True, False])
-def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
-    if not nameless:
-        monkeypatch.setattr(_files, "_unnamed_file", lambda folder: None)
+def test_a_file_has_the_usual_permissions(tmp_path):
     (tmp_path / "plain").write_bytes(b"x")
     with whole_file(tmp_path / "whole") as file:
         file.write(b"x")
@@ -119,10 +113,7 @@ def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
     assert (tmp_path / "whole").read_bytes() == b"x"
 
 
-@pytest.mark.parametrize("nameless", [True, False])
-def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, nameless, monkeypatch):
-    if not nameless:
-        monkeypatch.setattr(_files, "_unnamed_file", lambda folder: None)
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
     path = tmp_path / "whole"
     for mode in (0o600, 0o640, 0o666, 0o444):
         path.write_bytes(b"x")
@@ -176,11 +167,7 @@ def test_files_that_would_fill_the_memory_are_not_read(tmp_path, name):
         assert str(path) in str(caught.value)
 
 
-def test_without_unnamed_files_a_hidden_file_is_written(tmp_path, monkeypatch):
-    def fail(*arguments, **options):
-        raise OSError("not here")
-
-    monkeypatch.setattr(os, "link", fail)
+def test_a_hidden_file_is_written(tmp_path):
     with whole_file(tmp_path / "whole") as file:
         file.write(b"x")
         assert [p.name.startswith(".whole.") for p in tmp_path.iterdir()] == [True]

@@ -32,23 +32,20 @@ def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterat
 
     Notes
     -----
-    Where the file system supports it (Linux, `O_TMPFILE`), the partial file has no name, and a
-    killed process leaves nothing behind.  Elsewhere it is a hidden file in the same folder, which
-    is removed if the block raises.  A signal that kills the process at once leaves it there; the
-    command line turns SIGTERM into an exception.
+    The partial file is a hidden one in the same folder, which is removed if the block raises.  A
+    signal that kills the process at once leaves it there; the command line turns SIGTERM into an
+    exception.
     """
     final = writable(path)
     partial = final.with_name(f".{final.name[:32]}.{uuid4().hex}")
     try:
         mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else 0o600 if private else None
-        with _unnamed_file(final.parent) or partial.open("xb") as file:
+        with partial.open("xb") as file:
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(file.fileno(), mode)
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if not partial.exists():
-                _link(file, partial)
         partial.replace(final)
     except OSError as problem:
         raise InputError(f"cannot write {str(final)!r}: {problem.strerror or problem}") from None
@@ -153,29 +150,3 @@ def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
             f"the folder of {what} must exist, there is no folder {str(final.parent)!r}"
         )
     return final
-
-
-def _unnamed_file(folder: Path) -> IO[bytes] | None:
-    """Return an `O_TMPFILE` file in a folder, None if the file system cannot create or link one."""
-    flag = getattr(os, "O_TMPFILE", None)
-    if flag is None:
-        return None
-    probe = folder / f".{uuid4().hex}"
-    try:
-        with os.fdopen(os.open(folder, flag | os.O_WRONLY), "wb") as file:
-            _link(file, probe)
-        return os.fdopen(os.open(folder, flag | os.O_WRONLY, 0o666), "wb")
-    except OSError:
-        return None
-    finally:
-        probe.unlink(missing_ok=True)
-
-
-def _link(file: IO[bytes], path: Path) -> None:
-    """Give an unnamed file its name.
-
-    `src_dir_fd` has no effect on the absolute path of the source; it makes Python call `linkat`,
-    which follows the symbolic link in /proc, where `link` does not.
-    """
-    descriptor = file.fileno()
-    os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor, follow_symlinks=True)

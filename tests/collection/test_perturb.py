@@ -1,6 +1,5 @@
 """Perturbing: whole files or none, the same reports for a seed, and none in clear."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from plan_examples import counts, people, plan_for
-from seepage import _files as _output
 from seepage.collection.perturb import perturb_file
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms import registered
@@ -93,10 +91,7 @@ def bad_at_the_end(rows):
     return table.set_column(1, "job", [jobs])
 
 
-@pytest.mark.parametrize("nameless", [True, False])
-def test_a_rejected_record_leaves_nothing(tmp_path, nameless, monkeypatch):
-    if not nameless:
-        monkeypatch.setattr(_output, "_unnamed_file", lambda folder: None)
+def test_a_rejected_record_leaves_nothing(tmp_path):
     with pytest.raises(DomainError, match=r"record 200,000: column 'job'.*catch-all.*other"):
         perturb_file(PLAN, bad_at_the_end(200_000), tmp_path / "reports.parquet")
     assert not list(tmp_path.iterdir())
@@ -117,13 +112,10 @@ import sys, time
 import numpy as np
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
-from seepage import _files as _output
 from seepage.plan import make_plan
 from seepage.collection.perturb import perturb_file
 import pyarrow as pa
 
-if sys.argv[2] == "named":
-    _output._unnamed_file = lambda folder: None
 domain = Domain([Attribute("a", ("0", "1"))])
 plan = make_plan(PairCounts(domain, [[1, 1]], []), 1.0, limit=1.0, guarantee="worst", totals=[1.0])
 
@@ -137,19 +129,10 @@ perturb_file(plan, pa.table({"a": [0, 1] * 500_000}), sys.argv[1], progress=wait
 """
 
 
-@pytest.mark.parametrize(
-    ("kind", "number", "leftovers"),
-    [
-        ("nameless", signal.SIGTERM, 0),
-        ("named", signal.SIGKILL, 1),
-        pytest.param("nameless", signal.SIGKILL, 0, marks=pytest.mark.slow),
-        pytest.param("named", signal.SIGTERM, 1, marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files without a name are of Linux")
-def test_a_killed_run_leaves_no_output(tmp_path, kind, number, leftovers):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_run_leaves_no_output(tmp_path, number):
     path = tmp_path / "reports.parquet"
-    run = [sys.executable, "-c", KILLED, str(path), kind]
+    run = [sys.executable, "-c", KILLED, str(path)]
     with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout.readline() == b"writing\n"
         assert not path.exists()
@@ -158,7 +141,7 @@ def test_a_killed_run_leaves_no_output(tmp_path, kind, number, leftovers):
     assert process.returncode != 0
     assert not path.exists()
     left = list(tmp_path.iterdir())
-    assert len(left) == leftovers
+    assert len(left) == 1
     assert all(p.name.startswith(".reports.parquet.") for p in left)
 
 
