@@ -85,6 +85,17 @@ def test_a_plan_is_drawn_against_its_limits(survey):
         assert row["epsilon"] <= row["total"] <= row["limit"]
 
 
+def test_the_chart_of_an_audit_has_every_claim():
+    spec = {"attributes": {"a": {"keep": 0.75, "k": 2}, "b": {"k": 3, "p": 1.0, "q": 0.2}}}
+    found = sp.audit(spec, claim=1.1)
+    rows = list({row["attribute"]: row for row in _rows(found.chart())}.values())
+    assert [row["attribute"] for row in rows] == ["a", "b: infinite", "(record): infinite"]
+    assert [row["claim"] for row in rows] == [1.1, 1.1, None]
+    assert [row["verdict"] for row in rows] == [one.verdict for one in found.claims]
+    assert rows[0]["lower"] == rows[0]["epsilon"] == rows[0]["upper"] == found["a"].epsilon
+    assert rows[1]["epsilon"] is rows[1]["upper"] is None
+
+
 def _words(chart, folder):
     sp.save_chart(chart, folder / "chart.svg")
     return re.findall(r"<text[^>]*>([^<]*)</text>", (folder / "chart.svg").read_text())
@@ -204,7 +215,7 @@ def test_every_chart_takes_any_name():
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     ]
-    assert len(charts) == 18
+    assert len(charts) == 19
     assert all(function.__wrapped__ for function in charts)
 
 

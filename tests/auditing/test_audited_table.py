@@ -29,8 +29,8 @@ def test_leakages_are_those_of_the_audited_and_of_the_claimed_channel():
     found = sp.audit(race(keep=keep), claim=1.0, data=adult())
     matrix = np.full((5, 5), (1 - keep) / 4)
     np.fill_diagonal(matrix, keep)
-    assert {leak.target for leak in found.leaks()} == {"sex", "relationship", "income"}
-    for leak in found.leaks():
+    assert {leak.target for leak in found.leaks} == {"sex", "relationship", "income"}
+    for leak in found.leaks:
         channel = adult().channel(leak.target, "race")
         assert leak.audited == pytest.approx(sp.exact_leakage(channel, matrix).value, abs=1e-9)
         assert leak.claimed == pytest.approx(sp.leakage_bound(channel, 1.0).value, abs=1e-9)
@@ -47,7 +47,7 @@ def test_labels_decide_the_row_of_a_matrix():
     found = sp.audit(spec, claim=2.0, data=adult())
     channel = adult().channel("income", "sex")
     expected = sp.exact_leakage(channel, [cells[1], cells[0]]).value
-    (leak,) = (leak for leak in found.leaks() if leak.target == "income")
+    (leak,) = (leak for leak in found.leaks if leak.target == "income")
     assert leak.audited == pytest.approx(expected, abs=1e-9)
 
 
@@ -56,7 +56,7 @@ def test_several_rounds():
 
     def about_sex(**options):
         found = sp.audit(race(**options.pop("how")), claim=1.0, data=adult(), **options)
-        (leak,) = (leak for leak in found.leaks() if leak.target == "sex")
+        (leak,) = (leak for leak in found.leaks if leak.target == "sex")
         return leak.audited, found.epsilon
 
     channel = adult().channel("sex", "race")
@@ -80,7 +80,7 @@ def test_samples_have_the_bound():
     reports = np.where(rng.random(4_000) < 0.8, codes, "Female")
     sampled = sp.audit((codes, reports), claim=1.0, attribute="sex", data=adult())
     assert "the realised one may be larger" in sampled.notes[0]
-    (leak,) = (leak for leak in sampled.leaks() if leak.target == "income")
+    (leak,) = (leak for leak in sampled.leaks if leak.target == "income")
     bound = sp.leakage_bound(adult().channel("income", "sex"), sampled.epsilon).value
     assert leak.audited == pytest.approx(bound, abs=1e-9)
 
@@ -88,7 +88,7 @@ def test_samples_have_the_bound():
 def test_an_infinite_epsilon_is_as_public(tmp_path):
     found = sp.audit(race(p=1.0, q=0.1), claim=2.0, data=adult())
     assert math.isinf(found.epsilon)
-    (leak,) = (leak for leak in found.leaks() if leak.target == "sex")
+    (leak,) = (leak for leak in found.leaks if leak.target == "sex")
     assert leak.audited == pytest.approx(
         sp.leakage_matrix(adult(), 1.0, mechanism={"race": "public", "*": None})[
             "sex", "race"
@@ -130,7 +130,7 @@ def test_randomised_answers_of_the_nigeria_survey(tmp_path):
     assert found.epsilon == pytest.approx(math.log(5), abs=1e-12)
     assert found.analysis.matrix.pairs.records == 2_423
     frame = pd.read_csv(table).dropna()
-    told = {leak.target: leak.audited for leak in found.leaks()}
+    told = {leak.target: leak.audited for leak in found.leaks}
     assert len(told) == 6
     for covariate in ("cov.female", "cov.married", "civic"):
         shares = pd.crosstab(frame[covariate], frame["rr.q1"], normalize="index").to_numpy()

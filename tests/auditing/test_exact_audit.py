@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import oracles
@@ -187,6 +188,62 @@ def test_linked_reports_of_a_record_add_up():
     assert sp.audit(spec, claim=1.1, linked=True)["(record)"].epsilon > 3.2
     mixed = sp.audit(spec, claim={"a": 1.0, "*": 1.1})
     assert [one.verdict for one in mixed.claims] == ["refuted", "holds", "holds", "holds"]
+
+
+def test_delta_of_a_record_is_that_of_the_product():
+    """By brute force over all sets of reports of two attributes, of which the rows are products."""
+    rng = np.random.default_rng(8)
+    one, two = rng.dirichlet(np.ones(3), size=2), rng.dirichlet(np.ones(4), size=3)
+    spec = {"attributes": {"a": {"matrix": one.tolist()}, "b": {"matrix": two.tolist()}}}
+    for claim in (0.5, 1.5):
+        found = sp.audit(spec, claim=1.0, record_claim=claim)["(record)"]
+        expected = brute_delta(np.kron(one, two), claim)
+        assert expected <= found.delta <= expected + 1e-12
+    apart = sp.audit(spec, claim=1.0, record_claim=0.5, linked=False)["(record)"]
+    expected = max(brute_delta(one, 0.5), brute_delta(two, 0.5))
+    assert expected <= apart.delta <= expected + 1e-12
+    assert sp.audit(spec, claim=1.0)["(record)"].delta == 0  # nothing is claimed
+
+
+def test_delta_of_a_record_too_large_for_a_product_is_a_bound():
+    """Randomised response of 30 attributes: the tail of a binomial distribution is the truth."""
+    epsilon, n = math.log(3), 30
+    spec = {"attributes": {f"x{i}": {"keep": 0.75, "k": 2} for i in range(n)}}
+    for claim in (1.0, 20.0):
+        record = sp.audit(spec, claim=1.1, record_claim=claim)["(record)"]
+        truth = sum(
+            math.comb(n, i)
+            * max(0.0, 0.75**i * 0.25 ** (n - i) - math.exp(claim) * 0.25**i * 0.75 ** (n - i))
+            for i in range(n + 1)
+        )
+        assert truth <= record.delta < 1
+    assert sp.audit(spec, claim=1.1, record_claim=n * epsilon + 1e-6)["(record)"].delta == 0
+    excluded = {"attributes": {**spec["attributes"], "no": {"k": 3, "p": 1.0, "q": 0.01}}}
+    record = sp.audit(excluded, claim=1.1, record_claim=40.0)["(record)"]
+    assert 0.99 <= record.delta <= 1
+
+
+def test_saved_audits_are_the_same(tmp_path):
+    spec = {"attributes": {"a": {"keep": 0.75, "k": 2}, "b": {"k": 3, "p": 1.0, "q": 0.2}}}
+    table = pa.table({"a": ["0", "1", "1"], "b": ["0", "1", "2"], "c": ["x", "y", "x"]})
+    for data in (None, sp.count_pairs(table)):
+        found = sp.audit(spec, claim={"a": 1.0, "b": 9.0}, data=data)
+        found.save(tmp_path / "audit.json")
+        again = sp.Audit.load(tmp_path / "audit.json")
+        assert again.claims == found.claims
+        assert again.leaks == found.leaks
+        assert again.to_dict() == found.to_dict()
+        assert repr(again) == repr(found)
+        assert again.sentences() == found.sentences()
+        with pytest.raises(sp.InputError, match="data must be given for a page"):
+            again.report(tmp_path / "page.html")
+    no_claims = '{"claims": [], "confidence": 0.9, "seepage": "1"}'
+    for content in ("", "[]", "{}", no_claims, "[" * 9999):
+        (tmp_path / "damaged.json").write_text(content)
+        with pytest.raises(sp.InputError, match="is no saved audit"):
+            sp.Audit.load(tmp_path / "damaged.json")
+    with pytest.raises(sp.InputError, match="cannot read"):
+        sp.Audit.load(tmp_path / "none.json")
 
 
 def test_results(tmp_path):

@@ -1,22 +1,37 @@
 """`audit`: what somebody else's randomiser really spends."""
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from seepage import _checks
-from seepage._numerics import summed_up
+from seepage._numerics import Floats, summed_up
 from seepage._options import option, takes
-from seepage.auditing.audit_result import RECORD, Audit, AuditedClaim
-from seepage.auditing.exact_privacy import ExactPrivacy
+from seepage.auditing.audit_result import RECORD, Audit, AuditedClaim, AuditedLeak
+from seepage.auditing.exact_privacy import ExactPrivacy, record_delta
 from seepage.auditing.sampled_events import sampled_claim
 from seepage.auditing.samples import Samples, samples_of
-from seepage.data.domain import Attribute, Domain, for_each, short_list
+from seepage.data.channel import Channel
+from seepage.data.domain import ALL_OTHERS, Attribute, Domain, for_each, short_list
+from seepage.data.inputs import as_counted
 from seepage.data.table.options import DataOptions
 from seepage.errors import InputError
+from seepage.leakage.leaks import Leakage
+from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.release import PUBLIC, exact_leakage
+from seepage.mechanisms.exact_draws import RARE_OUTPUT
 from seepage.mechanisms.randomiser import SINGLE, RandomisedAttribute, Randomiser
+from seepage.mechanisms.transition_matrix import MatrixMechanism
+from seepage.totals.result import GUARANTEES
+from seepage.totals.total import FROM_PAIRS
+
+MAX_CELLS = 1 << 14
+"""Maximum number of cells of a matrix whose thresholds are computed as exact fractions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,15 +148,12 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
         for claim, (name, one) in zip(claims, opened.items(), strict=True)
     ]
     if len(rows) > 1 or options.record_claim is not None:
-        rows.append(_record_claim(rows, whole.groups, options))
+        rows.append(_record_claim(rows, opened, whole.groups, options))
     name = Path(randomiser).name if isinstance(randomiser, (str, os.PathLike)) else ""
     found = Audit(tuple(rows), options.confidence, name=name)
     if options.data is None:
         return found
-    from seepage.auditing.audited_table import with_data
-
-    exact = {name: one for name, one in opened.items() if isinstance(one, ExactPrivacy)}
-    return with_data(found, exact, options)
+    return _with_data(found, opened, options)
 
 
 def _opened(
@@ -178,17 +190,154 @@ def _opened(
 
 
 def _record_claim(
-    rows: Sequence[AuditedClaim], groups: Iterable[Sequence[str]], options: AuditOptions
+    rows: Sequence[AuditedClaim],
+    opened: Mapping[str, Samples | ExactPrivacy],
+    groups: Iterable[Sequence[str]],
+    options: AuditOptions,
 ) -> AuditedClaim:
     """Return the claim about all reports of a person: epsilons of linked reports add up."""
-    ends = {one.name: one.interval for one in rows}
+    ends, claim = {one.attribute: (one.lower, one.upper) for one in rows}, options.record_claim
     sums = [[summed_up(ends[name][end] for name in group) for end in (0, 1)] for group in groups]
     lower, upper = (max(sums_of) for sums_of in zip(*sums, strict=True))
     strongest = max(groups, key=lambda group: summed_up(ends[name][1] for name in group))
     told = short_list([f"{name} ({ends[name][1]:.4g})" for name in strongest], 4)
     words = f"epsilons of linked reports add up: {told}"
     slack = min(1.0, options.delta * len(rows))
-    samples = sum(one.samples for one in rows)
-    return AuditedClaim(
-        RECORD, options.record_claim, slack, (lower, upper), 0.0, words, samples=samples
+    realised, samples = 0.0, sum(one.samples for one in rows)
+    if claim is not None and not samples:
+        linked = [[one for n in g if isinstance(one := opened[n], ExactPrivacy)] for g in groups]
+        realised = max(record_delta(parts, claim) for parts in linked)
+    return AuditedClaim(RECORD, claim, slack, lower, upper, realised, words, samples=samples)
+
+
+# Data ---------------------------------------------------------------------------------------------
+
+
+class ReportedColumn:
+    """Release of a column that holds reports already: what they tell is what the column tells.
+
+    Parameters
+    ----------
+    k
+        Number of reports.
+    epsilon
+        The epsilon of the randomiser, which no leakage exceeds.
+    """
+
+    name, delta, likely_sets, guess_sets = "reported", 0.0, None, None
+
+    def __init__(self, k: int, epsilon: float) -> None:
+        self.k, self.epsilon = k, epsilon
+
+    def channel(self) -> Floats:
+        """Return the identity."""
+        return np.eye(self.k)
+
+    inferred_channel = channel
+
+    def leakage(self, G: Channel) -> Leakage:
+        """Return ln max P(report given x) / P(report given x'), at most epsilon."""
+        found = exact_leakage(G, Channel(self.channel(), G.output, G.output))
+        return Leakage(min(found.value, self.epsilon), found.witness)
+
+
+def _with_data(
+    found: Audit, opened: Mapping[str, Samples | ExactPrivacy], options: AuditOptions
+) -> Audit:
+    """Return the audit with the analyses of a table, under the audited channels and the claims.
+
+    Parameters
+    ----------
+    found
+        The audit without the table.
+    opened
+        The samples or the exact privacy of every attribute.
+    options
+        Options of the audit: the table, its columns of reports, how it is read.
+
+    Notes
+    -----
+    Attributes that are not audited are not released (epsilon 0): they are targets only.  An
+    attribute whose channel is unknown or too large has the bound over all mechanisms with
+    its epsilon; one of infinite epsilon is as public.
+    """
+    from seepage.analysis import analyse
+
+    audited = {one.attribute: one for one in found.claims if one.attribute != RECORD}
+    reported = _checks.choices(options.reported, "reported", audited)
+    guarantees = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
+    needs_records = not set(guarantees) <= set(FROM_PAIRS)
+    counted = as_counted(options.data, records=needs_records, **options.reading)
+    claims = {ALL_OTHERS: 0.0, **{name: one.claim or 0.0 for name, one in audited.items()}}
+    epsilons, notes = {ALL_OTHERS: 0.0}, list(found.notes)
+    mechanisms, claimed = dict[str, Any]({ALL_OTHERS: None}), dict[str, Any]({ALL_OTHERS: None})
+    for name, one in audited.items():
+        attribute, epsilon, how = counted.domain[name], one.upper, opened[name]
+        if math.isinf(epsilon) and isinstance(how, Samples):
+            epsilon = one.lower
+            notes.append(
+                f"leakages of {name} are those of its proven epsilon {epsilon:.4g}; the "
+                "realised one may be larger"
+            )
+        if math.isfinite(epsilon):
+            epsilons[name] = epsilon
+        if name in reported:
+            mechanisms[name] = ReportedColumn(attribute.size, epsilon)
+            claimed[name] = ReportedColumn(attribute.size, min(epsilon, claims[name]))
+        elif math.isinf(epsilon):
+            mechanisms[name] = PUBLIC
+        elif isinstance(how, ExactPrivacy):
+            mechanisms[name] = _mechanism(attribute, how)
+    data = options.data
+    settings: dict[str, Any] = {
+        "guarantee": guarantees,
+        "name": Path(data).name if isinstance(data, (str, os.PathLike)) else "",
+        "command": options.command,
+    }
+    analysis = analyse(counted, epsilons, mechanism=mechanisms, **settings)
+    against = analyse(counted, claims, mechanism=claimed, **settings)
+    return replace(
+        found,
+        leaks=tuple(_leaks(analysis.matrix, against.matrix, audited)),
+        analysis=analysis,
+        claimed=against,
+        notes=tuple(notes),
     )
+
+
+def _leaks(
+    audited: LeakageMatrix, claimed: LeakageMatrix, names: Iterable[str]
+) -> list[AuditedLeak]:
+    """Return what each audited source tells about every other attribute, the most first."""
+    limits = audited.interval()
+    upper = np.minimum(limits.upper, audited.epsilons)  # by the source, a column
+    tables = audited.values, claimed.values, limits.lower, upper
+    domain = audited.domain.names
+    rows = [
+        AuditedLeak(source, target, *(float(table[y, x]) for table in tables))
+        for x, source in enumerate(domain)
+        for y, target in enumerate(domain)
+        if x != y and source in names
+    ]
+    return sorted(rows, key=lambda leak: -leak.audited)
+
+
+def _mechanism(attribute: Attribute, exact: ExactPrivacy) -> Any:
+    """Return the mechanism of all reports for the values of the data; None for the bound."""
+    randomised = exact.attribute
+    for value in attribute.values:
+        if value not in randomised.values:
+            raise InputError(
+                f"data have the value {value!r} of {attribute.name!r}, which the randomiser lacks; "
+                f"its values are {', '.join(randomised.values[:8])}"
+            )
+    mechanism, matrix = randomised.mechanism, exact.all_reports
+    if mechanism is not None:
+        one = exact.repeats == 1 and not exact.permanent and mechanism.k == attribute.size
+        return mechanism if one else None
+    if randomised.pair is not None or matrix is None or matrix.size > MAX_CELLS:
+        return None
+    if (matrix.max(axis=0) < RARE_OUTPUT).any():  # its thresholds would not be the matrix
+        return None
+    rows = [randomised.values.index(value) for value in attribute.values]
+    return MatrixMechanism(matrix[rows], name="audited")

@@ -3,19 +3,16 @@
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
 
-import numpy as np
+import msgspec
 
 from seepage import __version__, _checks
-from seepage._files import write_text
-from seepage._numerics import LARGE_EPSILON, ceiling_text, floor_text
-from seepage._results import Result, json_ready
+from seepage._files import read_small, write_text
+from seepage._numerics import LARGE_EPSILON, ceiling_text, delta_text, floor_text
+from seepage._results import Result, json_ready, json_text
 from seepage.errors import InputError, Setting, Text
-
-if TYPE_CHECKING:
-    from seepage.analysis import Analysis
 
 State = Literal["holds", "refuted", "not decided"]
 STATES: tuple[State, ...] = ("refuted", "not decided", "holds")
@@ -48,13 +45,13 @@ class AuditedClaim:
 
     Parameters
     ----------
-    name
+    attribute
         The attribute, or "(record)".
     claim, claimed_delta
         The claim; None if there is none.
-    interval
-        Lower and upper limit of the realised epsilon at the claimed delta: equal where it is exact,
-        infinite where there is no upper limit.
+    lower, upper
+        Limits of the realised epsilon at the claimed delta: equal where it is exact, the upper one
+        infinite where there is none.
     delta
         The delta realised at the claimed epsilon: an upper bound from parameters, a lower limit
         from samples; 0 without a claim.
@@ -66,10 +63,11 @@ class AuditedClaim:
         Number of samples; 0 for published parameters.
     """
 
-    name: str
+    attribute: str
     claim: float | None
     claimed_delta: float
-    interval: tuple[float, float]
+    lower: float
+    upper: float
     delta: float
     witness: str
     needed: int | None = None
@@ -78,19 +76,19 @@ class AuditedClaim:
     @property
     def epsilon(self) -> float:
         """The realised epsilon: exact, or the lower limit that samples prove."""
-        return self.interval[0] if self.samples else self.interval[1]
+        return self.lower if self.samples else self.upper
 
     @property
     def verdict(self) -> State:
         """Whether the claim holds, is refuted, or is not decided; "holds" without a claim."""
-        lower, upper = self.interval
+        lower, upper = self.lower, self.upper
         allowed = math.inf if self.claim is None else self.claim + TOLERANCE * max(1.0, self.claim)
         return "holds" if upper <= allowed else "refuted" if lower > allowed else "not decided"
 
     @property
     def told(self) -> str:
         """The realised epsilon in words, rounded up: to the claim, where it holds."""
-        lower, upper = self.interval
+        lower, upper = self.lower, self.upper
         most = ceiling_text(upper * (1 - TOLERANCE))
         if self.claim is not None and self.verdict == "holds" and float(most) > self.claim:
             most = f"{self.claim:g}"
@@ -101,8 +99,10 @@ class AuditedClaim:
     @property
     def delta_told(self) -> str:
         """The delta realised at the claim in words; empty where there is none."""
-        told = self.claim is not None and self.delta > TOLERANCE
-        return f", delta {self.delta:.2g} at the claim" if told else ""
+        if self.claim is None or self.delta <= TOLERANCE:
+            return ""
+        told = f", delta {self.delta:.2g}" if self.samples else delta_text(self.delta)
+        return f"{told} at the claim"
 
     @property
     def sentence(self) -> str:
@@ -119,7 +119,7 @@ class AuditedClaim:
             return Text()
         if self.needed is not None:
             return Text(f"about {self.needed:,} samples more for each value would decide")
-        if math.isinf(self.interval[1]):
+        if math.isinf(self.upper):
             told = "samples alone can refute a claim; to support it, list all possible reports ("
             return Text(told, Setting("reports"), ")")
         return Text("the estimate is at the claim, which no number of samples decides")
@@ -127,22 +127,11 @@ class AuditedClaim:
     @property
     def row(self) -> dict[str, Any]:
         """The claim as one row of a table."""
-        return {
-            "attribute": self.name,
-            "claim": self.claim,
-            "claimed_delta": self.claimed_delta,
-            "epsilon": self.epsilon,
-            "lower": self.interval[0],
-            "upper": self.interval[1],
-            "delta": self.delta,
-            "verdict": self.verdict,
-            "witness": self.sentence,
-            "needed": self.needed,
-            "samples": self.samples,
-        }
+        return {**asdict(self), "epsilon": self.epsilon, "verdict": self.verdict}
 
 
-class AuditedLeak(NamedTuple):
+@dataclass(frozen=True)
+class AuditedLeak:
     """Leakage in nats of one source about one target: of the table, and of its population."""
 
     source: str
@@ -166,24 +155,27 @@ class Audit(Result):
         What was found about each attribute, and about the whole record if there are several.
     confidence
         With samples, each limit is right with this probability, for all attributes at once.
+    leaks
+        With data, what each audited source tells about every other attribute, the most first.
     analysis, claimed
-        With data, the leakages and totals of the audited channels, and those of the claims.
+        With data, the `Analysis` of the audited channels, and that of the claims.
     notes
         What else the reader must know.
     name, command
         Provenance.
     """
 
-    claims: tuple[AuditedClaim, ...]
+    claims: Annotated[tuple[AuditedClaim, ...], msgspec.Meta(min_length=1)]
     confidence: float
-    analysis: "Analysis | None" = None
-    claimed: "Analysis | None" = None
+    leaks: tuple[AuditedLeak, ...] = ()
+    analysis: Any = None
+    claimed: Any = None
     notes: tuple[str, ...] = ()
     name: str = ""
     version: str = __version__
 
     def __getitem__(self, name: str) -> AuditedClaim:
-        named = {one.name: one for one in self.claims}
+        named = {one.attribute: one for one in self.claims}
         return named[_checks.choice(name, "name", named)]
 
     @property
@@ -208,7 +200,7 @@ class Audit(Result):
     @property
     def interval(self) -> tuple[float, float]:
         """Lower and upper limit of the realised epsilon of the decisive claim."""
-        return self.decisive.interval
+        return self.decisive.lower, self.decisive.upper
 
     @property
     def delta(self) -> float:
@@ -230,28 +222,9 @@ class Audit(Result):
         lines = []
         for one in self.claims:
             claim = "no claim" if one.claim is None else f"claim {one.claim:g}: {one.verdict}"
-            lines.append(f"{one.name}: {claim}, epsilon {one.told}{one.delta_told}")
+            lines.append(f"{one.attribute}: {claim}, epsilon {one.told}{one.delta_told}")
             lines += [f"  {line}" for line in (one.sentence, one.next_step) if line]
         return [*lines, *self.notes]
-
-    def leaks(self) -> list[AuditedLeak]:
-        """Return what each audited source tells about every other attribute, the most first.
-
-        Empty without data.
-        """
-        if self.analysis is None or self.claimed is None:
-            return []
-        matrix, limits = self.analysis.matrix, self.analysis.matrix.interval()
-        upper = np.minimum(limits.upper, matrix.epsilons)  # by the source, a column
-        tables = matrix.values, self.claimed.matrix.values, limits.lower, upper
-        names, audited = matrix.domain.names, {one.name for one in self.claims}
-        rows = [
-            AuditedLeak(source, target, *(float(table[y, x]) for table in tables))
-            for x, source in enumerate(names)
-            for y, target in enumerate(names)
-            if x != y and source in audited
-        ]
-        return sorted(rows, key=lambda leak: -leak.audited)
 
     def report(self, path: str | os.PathLike[str], *, counts: bool = True) -> None:
         """Write the page of the analysis, headed by the audit; needs `data`."""
@@ -263,8 +236,14 @@ class Audit(Result):
         shown = self.analysis if finite else self.claimed
         write_text(path, report_page(shown, counts=counts, audit=self))
 
+    def chart(self) -> Any:
+        """Return realised epsilons and claims as an Altair chart."""
+        from seepage.charts.panels import audit_chart
+
+        return audit_chart([one.row for one in self.claims], self.name)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as JSON-compatible data."""
+        """Return the audit as JSON-compatible data; the analyses of the data are left out."""
         ready: dict[str, Any] = json_ready(
             {
                 "seepage": self.version,
@@ -273,15 +252,40 @@ class Audit(Result):
                 "confidence": self.confidence,
                 "claims": [one.row for one in self.claims],
                 "notes": self.notes,
-                "leaks": [leak._asdict() for leak in self.leaks()],
+                "leaks": [asdict(leak) for leak in self.leaks],
             }
         )
         return ready
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the audit as JSON, see `to_dict`; `load` reads it."""
+        write_text(path, json_text(self.to_dict()) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Audit":
+        """Return a saved audit: claims, verdicts, witnesses and leakages, without the analyses.
+
+        Examples
+        --------
+        >>> import tempfile, seepage as sp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sp.audit({"k": 20, "keep": 0.5}, claim=2.0).save(folder + "/audit.json")
+        ...     sp.Audit.load(folder + "/audit.json")
+        Audit(refuted: value, claim 2, epsilon 2.9445)
+        """
+        file = _checks.input_path(path)
+        try:
+            saved = msgspec.json.decode(read_small(file), type=dict[str, Any])
+            return msgspec.convert({**saved, "version": saved.get("seepage")}, cls, strict=False)
+        except OSError as problem:
+            raise InputError(f"cannot read {str(file)!r}: {problem.strerror}") from None
+        except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+            raise InputError(f"{str(file)!r} is no saved audit: {problem}") from None
+
     def _headline(self) -> str:
         worst = self.decisive
         claim = "no claim" if worst.claim is None else f"claim {worst.claim:g}"
-        return f"Audit({self.verdict}: {worst.name}, {claim}, epsilon {worst.told})"
+        return f"Audit({self.verdict}: {worst.attribute}, {claim}, epsilon {worst.told})"
 
     def _columns(self) -> Mapping[str, Any]:
         rows = [one.row for one in self.claims]

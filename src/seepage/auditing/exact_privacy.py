@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from seepage._numerics import LARGE_EPSILON, UNIT, Floats
+from seepage._numerics import LARGE_EPSILON, UNIT, Floats, round_down, summed_up
 from seepage.auditing.audit_result import AuditedClaim, factor
 from seepage.leakage.bound import budget_profile, delta_at
 from seepage.leakage.release import exact_leakage
@@ -18,6 +18,9 @@ from seepage.mechanisms.unary import BasicRAPPOR
 
 MAX_BITS = 22.0
 """Binary logarithm of the maximum number of cells of the matrix of all reports of a person."""
+
+MAX_PRODUCT = 1 << 26
+"""Maximum number of cells times rows of the matrix of all reports of several attributes."""
 
 ROUNDS = 60
 """Bisections of epsilon at a given delta."""
@@ -111,7 +114,7 @@ class ExactPrivacy:
         epsilon = self.epsilon(delta)
         lower = epsilon if known or not delta else 0.0
         name = self.attribute.name
-        return AuditedClaim(name, claim, delta, (lower, epsilon), realised, self.witness())
+        return AuditedClaim(name, claim, delta, lower, epsilon, realised, self.witness())
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon found with at most this delta, rounded up."""
@@ -144,3 +147,29 @@ class ExactPrivacy:
         if self.repeats > 1:
             sentence += f", {self.repeats} such outcomes together {factor(self.pure)} times"
         return sentence
+
+
+def record_delta(parts: Sequence[ExactPrivacy], epsilon: float) -> float:
+    """Return an upper bound on the delta of all reports of several attributes at an epsilon.
+
+    The hockey stick of the product of their matrices where that is small, else the smaller of two
+    bounds: that of any mechanism with the sum of the pure epsilons, and the sum of the deltas at
+    shares of epsilon in proportion to these (basic composition).
+    """
+    pure = summed_up(one.pure for one in parts)
+    matrices = [one.all_reports for one in parts if one.all_reports is not None]
+    cells = math.prod(float(one.size) for one in matrices)
+    rows = math.prod(float(len(one)) for one in matrices)
+    if len(matrices) == len(parts) and cells * rows <= MAX_PRODUCT:
+        product = np.ones((1, 1))
+        for one in matrices:
+            product = np.kron(product, one).astype(np.float64)
+        repeats = sum(one.repeats for one in parts)
+        found = delta_at(np.eye(len(product)), pure, product, epsilon)
+        return min(1.0, found + 8 * repeats * UNIT) if found else 0.0
+    shares = [one.pure / pure if math.isfinite(pure) else 1 / len(parts) for one in parts]
+    composed = summed_up(
+        one.delta(round_down(share * epsilon, 2))[0]
+        for one, share in zip(parts, shares, strict=True)
+    )
+    return min(composed, budget_profile(pure, 0.0, epsilon))

@@ -85,7 +85,7 @@ def sampled_claim(
     estimate = math.log(shares[0] / shares[1]) if all(shares) else math.inf if shares[0] else 0.0
     needed = _further_samples(min(totals), estimate - claim, estimate - lower, upper - estimate)
     size = len(samples.codes)
-    return AuditedClaim(name, claim, delta, (lower, upper), realised, witness, needed, size)
+    return AuditedClaim(name, claim, delta, lower, upper, realised, witness, needed, size)
 
 
 def _further_samples(tested: int, excess: float, below: float, above: float) -> int | None:

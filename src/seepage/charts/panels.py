@@ -1,5 +1,6 @@
-"""Charts in panels: grouped bars, lines over a budget, histograms, spreads within bins, forms."""
+"""Charts in panels: bars, lines over a budget, histograms, spreads within bins, forms, claims."""
 
+import math
 from typing import Any
 
 import altair as alt
@@ -20,6 +21,9 @@ from seepage.charts.chart_style import (
 
 BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
 """Width and height of a panel of each kind, in pixels."""
+
+AUDITED = ("epsilon", "lower", "upper")
+"""Numbers of a claim that are drawn where they are finite."""
 
 SHAPED = "#c8c8c8"
 """Colour of the questions of a shaped report, which have no separate budgets."""
@@ -331,3 +335,42 @@ def about_chart(rows: Rows, target: str, subtitle: str) -> Any:
         f"What other answers tell about {target}", subtitle=subtitle, anchor="start"
     )
     return finish((bars + texts).properties(title=title, width=480, height=alt.Step(STEP)))
+
+
+@printable_names
+def audit_chart(rows: Rows, name: str = "") -> Any:
+    """Return realised epsilons as bars, their limits as lines, and the claims as marks.
+
+    Parameters
+    ----------
+    rows
+        One for each attribute: `attribute`, `epsilon`, `lower`, `upper`, `verdict` and `claim`, or
+        None.  An infinite epsilon is named and not drawn; nor is an infinite upper limit.
+    name
+        The name of the randomiser, for the title.
+    """
+    drawn = [
+        {
+            **{key: row[key] if math.isfinite(row[key]) else None for key in AUDITED},
+            "attribute": row["attribute"] + ("" if math.isfinite(row["epsilon"]) else ": infinite"),
+            "claim": row["claim"],
+            "verdict": row["verdict"],
+        }
+        for row in rows
+    ]
+    order = [row["attribute"] for row in drawn]
+    base = chart_of(drawn).encode(y=alt.Y("attribute:N", sort=order, title=None))
+    bars = base.mark_bar(height=12).encode(
+        x=alt.X("epsilon:Q", title="Realised epsilon (bar), its limits (line), claim (mark)"),
+        color=coloured("verdict", ["not decided", "refuted", "holds"]),
+        tooltip=["attribute:N", "verdict:N", *(f"{key}:Q" for key in AUDITED), "claim:Q"],
+    )
+    limited = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
+    lines = limited.mark_rule(strokeWidth=2).encode(x="lower:Q", x2="upper:Q")
+    claimed = base.transform_filter("isValid(datum.claim)")
+    claims = claimed.mark_tick(color="black", thickness=3, height=18).encode(x="claim:Q")
+    return finish(
+        (bars + lines + claims).properties(
+            width=CURVES[0], height=alt.Step(STEP), title=f"Audit: {name}" if name else "Audit"
+        )
+    )

@@ -83,7 +83,7 @@ def _text(found: Audit) -> str:
                 f"{lower_text(leak.lower)} to {upper_text(leak.upper)}",
                 upper_text(leak.claimed),
             ]
-            for leak in found.leaks()[:SHOWN_LEAKS]
+            for leak in found.leaks[:SHOWN_LEAKS]
         ]
         lines.append(text_columns([header, *rows]))
         for which, one in (("audited", found.analysis), ("claimed", found.claimed)):
