@@ -62,7 +62,7 @@ def _read(result, place):
 
 
 MORE = ("exact", "merged", "worst", "sampled", "independent", "sum")
-NOT_READ = {"cpl_deltas", "dpl", "worst", "normalised_tcpl", "direction", "unseen", "constant"}
+NOT_READ = {"cpl_deltas", "dpl", "worst", "direction", "unseen", "constant"}
 NOT_READ |= {"strongest", "interval", "leaks", "verdict", "same", "tcpl"}
 PLACES = [
     path for path in _places(_saved()) if path and not NOT_READ & {path[0], path[-1], *path[2:3]}

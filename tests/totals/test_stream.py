@@ -1,4 +1,4 @@
-"""Leakage over time: the recursion against enumeration, the supremum against the recursion."""
+"""Leakage over time: the recursion against enumeration and closed forms."""
 
 import itertools
 import math
@@ -7,14 +7,14 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joint_oracle import exact_total, tuples_of, two_level_columns
 
 import seepage as sp
 from seepage.data.channel import stationary
 from seepage.errors import ChannelError, InputError
-from seepage.totals.stream import leakage_supremum, stream_leakage
+from seepage.totals.stream import stream_leakage
 
 STICKY = np.array([[0.8, 0.2], [0.3, 0.7]])
 STEPS = tuples_of(np.array([[3, 1], [1, 2]]))
@@ -55,7 +55,6 @@ def test_a_path_of_pair_counts_is_a_stream():
     assert np.array_equal(found.total, again.total)
     given_chain = stream_leakage(STICKY, 0.7, steps=4, initial=[0.5, 0.5])
     assert given_chain.total == pytest.approx(found.total, abs=1e-4)
-    assert found.supremum is None
 
 
 def test_changing_budgets():
@@ -71,7 +70,6 @@ def test_changing_budgets():
         ahead.insert(0, budget + bound(STICKY, ahead[0]).value)
     assert found.forward == pytest.approx(ahead, rel=1e-12)
     assert found.total == pytest.approx(np.array(expected) + ahead - budgets, rel=1e-12)
-    assert found.supremum is None
 
 
 def test_transitions_that_differ_are_taken_in_their_order():
@@ -103,85 +101,25 @@ def test_the_distribution_of_each_step_follows_from_the_first():
     assert found.backward == pytest.approx(behind, rel=1e-12)
 
 
-def test_the_supremum_is_never_below_its_closed_form():
-    with localcontext(prec=60):
-        for stay, epsilon in itertools.product((0.55, 0.6, 0.75, 0.8, 0.99), (1e-9, 0.1, 1.0, 5.0)):
-            chain = [[stay, 1 - stay], [1 - stay, stay]]
-            A, B, w = Decimal(stay), Decimal(1 - stay), (-Decimal(epsilon)).exp()
-            slope = w * (1 - B) - A
-            h = (-slope + (slope**2 + 4 * B * w * (1 - A)).sqrt()) / (2 * B)
-            truth = Decimal(epsilon) + h.ln()
-            assert truth <= Decimal(leakage_supremum(chain, epsilon)) <= truth * (1 + EDGE) + EDGE
+def test_the_total_of_a_value_that_never_changes_is_the_sum_of_all_budgets():
+    frozen = stream_leakage(np.eye(2), 0.5, steps=10, initial=[0.5, 0.5])
+    assert frozen.backward == pytest.approx(0.5 * np.arange(1, 11))
+    assert frozen.total == pytest.approx([5.0] * 10)
 
 
-@st.composite
-def chains(draw):
-    size = draw(st.integers(1, 4))
-    cells = st.lists(st.integers(0, 5), min_size=size, max_size=size)
-    rows = np.array([draw(cells) for _ in range(size)], dtype=float)
-    rows[rows.sum(axis=1) == 0] = 1
-    return rows / rows.sum(axis=1, keepdims=True)
-
-
-BUDGETS = st.sampled_from([0.0, 1e-12, 0.05, 0.5, 2.0, 50.0, 700.0, 800.0])
-
-
-def check_supremum(chain, epsilon):
-    supremum = leakage_supremum(chain, epsilon)
-    anywhere = np.full(len(chain), 1 / len(chain))
-    found = stream_leakage(chain, epsilon, steps=200, initial=anywhere).forward[::-1]
-    assert (found <= supremum * (1 + 1e-9)).all()
-    if math.isinf(supremum):
-        assert found[-1] > found[-2]
-    elif found[-1] - found[-2] < 1e-13 * found[-1]:
-        assert found[-1] == pytest.approx(supremum, rel=1e-6)
-    further = epsilon + sp.leakage_bound(chain, min(supremum, 1e5)).value
-    assert further <= min(supremum, 1e6) * (1 + 1e-9) + 1e-15
-
-
-@settings(max_examples=15)
-@given(chains(), BUDGETS)
-def test_the_supremum_is_the_limit_of_the_recursion(chain, epsilon):
-    check_supremum(chain, epsilon)
-
-
-@pytest.mark.slow
-@settings(max_examples=200)
-@given(chains(), BUDGETS)
-def test_the_supremum_of_many_chains_is_the_limit_of_the_recursion(chain, epsilon):
-    check_supremum(chain, epsilon)
-
-
-def test_the_supremum_in_closed_form():
+def test_a_long_stream_tends_to_the_closed_form():
     """Two symmetric states: h solves B h^2 + (w (1 - B) - A) h - w (1 - A) = 0."""
     for stay, epsilon in itertools.product((0.6, 0.9), (0.1, 1.0)):
         A, B, w = stay, 1 - stay, math.exp(-epsilon)
         slope = w * (1 - B) - A
         h = (-slope + math.sqrt(slope**2 + 4 * B * w * (1 - A))) / (2 * B)
-        chain = [[stay, 1 - stay], [1 - stay, stay]]
-        assert leakage_supremum(chain, epsilon) == pytest.approx(epsilon + math.log(h), rel=1e-12)
-        found = stream_leakage(chain, epsilon, steps=300)
-        assert found.supremum[0] == pytest.approx(found.backward[-1], rel=1e-9)
-        assert found.supremum[2] == pytest.approx(found.total[150], rel=1e-9)
-
-
-def test_unbounded_chains_have_infinite_suprema():
-    """B = 0: leakage stays bounded iff e^epsilon A < 1 [Cao et al. 2017]."""
-    leaving = [[0.8, 0.2], [0.0, 1.0]]
-    limit = -math.log(0.8)
-    assert leakage_supremum(leaving, 0.9 * limit) < 5
-    assert leakage_supremum(leaving, 1.1 * limit) == math.inf
-    frozen = stream_leakage(np.eye(2), 0.5, steps=10, initial=[0.5, 0.5])
-    assert frozen.backward == pytest.approx(0.5 * np.arange(1, 11))
-    assert frozen.total == pytest.approx([5.0] * 10)
-    assert frozen.supremum == (math.inf, math.inf, math.inf)
-    assert frozen.to_dict()["supremum"]["total"] == "inf"
+        found = stream_leakage([[stay, 1 - stay], [1 - stay, stay]], epsilon, steps=300)
+        assert found.backward[-1] == pytest.approx(epsilon + math.log(h), rel=1e-9)
 
 
 def test_independent_steps_leak_only_themselves():
     found = stream_leakage([[0.3, 0.7], [0.3, 0.7]], 0.4, steps=6)
     assert found.total == pytest.approx([0.4] * 6)
-    assert found.supremum == pytest.approx((0.4, 0.4, 0.4))
     assert found.kind == "assumed"
     single = stream_leakage([[1.0]], 2.0, steps=3)
     assert single.total == pytest.approx([2.0] * 3)
@@ -279,7 +217,6 @@ def test_a_stream_is_read_from_any_table(tmp_path):
 def test_a_stream_in_one_line():
     found = stream_leakage(STICKY, 0.1, steps=3)
     assert repr(found).startswith("StreamLeakage(3 steps, assumed, largest total 0.2")
-    assert "supremum 0.3" in repr(found)
 
 
 def test_rows_that_are_equal_but_for_rounding_are_rounded_up():

@@ -251,9 +251,6 @@ def _stream_text(leakage: Any) -> str:
     ]
     lines = ["Leakage over time (nats), assumed: each value depends on the previous one only"]
     lines.append(text_columns([header, *rows]))
-    if leakage.supremum is not None:
-        backward, forward = leakage.supremum[:2]
-        lines.append(f"  limit: backward {backward:.6g}, forward {forward:.6g} at most")
     return "\n".join(lines)
 
 

@@ -39,9 +39,6 @@ MAX_C = 200.0
 MAX_SLOPE = 600.0
 """Largest exponent h of Chernoff's inequality: e^h must be a float."""
 
-MIN_REPEATED, MAX_KEY = 1 << 12, 1 << 26
-"""Number of limits above which equal counts are sorted out; n below which their keys are exact."""
-
 ROUNDS = 6
 """Iterations; each about doubles the number of correct digits."""
 
@@ -72,23 +69,14 @@ def clopper_pearson(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Confi
 
     Notes
     -----
-    With n = 0 the limits are 0 and 1.  About 2 microseconds for each limit; of many with one c,
-    those of equal counts are computed once.
+    With n = 0 the limits are 0 and 1.  About 2 microseconds for each limit.
 
     Examples
     --------
     >>> clopper_pearson([0, 5, 10], 10, np.log(40)).upper.round(4).tolist()
     [0.3094, 0.8135, 1.0]
     """
-    k, n, level = _as_floats(counts, totals, c)
-    repeated = k.size > MIN_REPEATED and level.min() == level.max() and n.max() < MAX_KEY
-    if repeated:
-        shape, keys = k.shape, (n * (n.max() + 1) + k).ravel()
-        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-        k, n, level = k.ravel()[first], n.ravel()[first], level.ravel()[first]
-    lower, upper = (binomial_confidence_limit(k, n, level, above) for above in (False, True))
-    if repeated:
-        lower, upper = lower[place].reshape(shape), upper[place].reshape(shape)
+    lower, upper = (binomial_confidence_limit(counts, totals, c, above) for above in (False, True))
     return ConfidenceLimits(lower, upper)
 
 

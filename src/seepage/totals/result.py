@@ -194,13 +194,6 @@ class TotalLeakage(Result):
         return self.matrix.tcpl
 
     @cached_property
-    def normalised_tcpl(self) -> float | None:
-        """TCPL divided by TCPL of the bound at the same budgets [paper, V-B]; None if that is 0."""
-        budgets = [Release(release.epsilon, release.delta) for release in self.matrix.releases]
-        bound = LeakageMatrix(self.matrix.pairs, budgets, "report", self.matrix.smoothing)
-        return self.tcpl / bound.tcpl if bound.tcpl > 0 else None
-
-    @cached_property
     def worst(self) -> Floats:
         """The sum of DPL over all attributes: certified for any data, the same for every target."""
         return np.full(len(self.domain), summed_up(self.dpl))
@@ -265,7 +258,6 @@ class TotalLeakage(Result):
             "dpl": self.dpl,
             "cpl": self.cpl,
             "tcpl": self.tcpl,
-            "normalised_tcpl": self.normalised_tcpl,
             "worst": self.worst,
             "evidence": [witness and witness.to_dict() for witness in self.evidence],
             "notes": self.notes,

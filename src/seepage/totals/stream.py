@@ -10,7 +10,6 @@ leakage that of the reports from t on:
 [Cao et al. 2017, "Quantifying differential privacy under temporal correlations"; theory-totals].
 """
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import UNIT, Floats, round_down, round_up, summed_up
+from seepage._numerics import UNIT, Floats, round_up, summed_up
 from seepage._options import takes
 from seepage._results import Result, json_ready
 from seepage.data.channel import Channel, as_matrix, stationary
@@ -28,7 +27,7 @@ from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.table.options import DataOptions
 from seepage.errors import InputError, Setting
-from seepage.leakage.likely_sets import LikelySets, best_of_all
+from seepage.leakage.likely_sets import best_of_all
 
 MAX_STEPS = 10**6
 
@@ -103,9 +102,6 @@ class StreamLeakage(Result):
         The leakage about each step's value of the reports up to it, and from it on.
     total
         That of all reports together: backward + forward - epsilon.
-    supremum
-        Suprema of (backward, forward, total) over any number of steps; None if budgets or
-        transitions change over time.  Infinite if the leakage is unbounded at this budget.
     notes
         Caveats: whether the transitions were counted in a sample of records.
     """
@@ -114,7 +110,6 @@ class StreamLeakage(Result):
     backward: Floats
     forward: Floats
     total: Floats
-    supremum: tuple[float, float, float] | None
     notes: tuple[str, ...] = ()
 
     kind = "assumed"
@@ -124,18 +119,15 @@ class StreamLeakage(Result):
         return {"epsilon": self.epsilons, **{name: getattr(self, name) for name in DIRECTIONS}}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as a JSON object; infinity is the string "inf"."""
-        suprema = self.supremum and dict(zip(DIRECTIONS, self.supremum, strict=True))
-        content = {"kind": self.kind, **self._series(), "supremum": suprema, "notes": self.notes}
-        return dict(json_ready(content))
+        """Return all fields as a JSON object."""
+        return dict(json_ready({"kind": self.kind, **self._series(), "notes": self.notes}))
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         series = {name: values.tolist() for name, values in self._series().items()}
         return {"step": range(1, len(self.total) + 1), **series}
 
     def _headline(self) -> str:
-        supremum = "" if self.supremum is None else f", supremum {self.supremum[2]:.4g}"
-        largest = f"largest total {self.total.max():.4g}{supremum}"
+        largest = f"largest total {self.total.max():.4g}"
         return f"StreamLeakage({len(self.total)} steps, {self.kind}, {largest})"
 
 
@@ -172,19 +164,18 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
     Returns
     -------
     StreamLeakage
-        Backward, forward and total leakage of each step in nats, rounded up, and their suprema.
+        Backward, forward and total leakage of each step in nats, rounded up.
 
     Notes
     -----
-    One `leakage_bound` per step and direction, O(k^3).  For a constant budget and constant
-    transitions the supremum is in closed form: see `leakage_supremum`.
+    One `leakage_bound` per step and direction, O(k^3).
 
     Examples
     --------
     >>> sticky = [[0.8, 0.2], [0.2, 0.8]]
     >>> leakage = stream_leakage(sticky, epsilon=0.1, steps=10)
-    >>> leakage.backward.round(3).tolist()[:3], round(leakage.supremum[0], 3)
-    ([0.1, 0.16, 0.196], 0.249)
+    >>> leakage.backward.round(3).tolist()[:3]
+    [0.1, 0.16, 0.196]
     """
     notes: tuple[str, ...] = ()
     error = 0.0
@@ -212,8 +203,7 @@ def stream_leakage(data: Any, options: StreamOptions) -> StreamLeakage:
     bpl = _accumulate(to_previous, budgets, error)
     fpl = _accumulate(to_next[::-1], budgets[::-1])[::-1]
     tpl = round_up(bpl + fpl - budgets, 2)
-    suprema = _suprema(budgets, to_next, to_previous, error)
-    return StreamLeakage(budgets, bpl, fpl, tpl, suprema, notes)
+    return StreamLeakage(budgets, bpl, fpl, tpl, notes)
 
 
 def _are_transitions(data: Any) -> bool:
@@ -221,75 +211,6 @@ def _are_transitions(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return not (data and isinstance(data[0], (str, os.PathLike)))
     return isinstance(data, (Channel, np.ndarray, int, float))
-
-
-def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any, error: float = 0.0) -> float:
-    """Return the supremum of the iteration l <- epsilon + bound(G, l), in nats.
-
-    In closed form: for a pair of rows and a set S with A = G_x(S) and B = G_x'(S),
-    h = e^(l - epsilon) solves, with w = e^-epsilon,
-
-        B h^2 + (w (1 - B) - A) h - w (1 - A) = 0   (one positive root);
-
-    the supremum is the maximum over pairs and S [Cao et al. 2017, Theorem 5].  It is infinite iff
-    B = 0 and A >= w for some pair.
-
-    Parameters
-    ----------
-    channel
-        G, P(neighbouring value given value).
-    epsilon
-        The budget of every step.
-    error
-        Bound of the relative error of the channel's entries.
-
-    Notes
-    -----
-    Policy iteration: each iteration takes the fixed point of the map that is largest at the
-    present value; below the largest fixed point that map lies above the identity, so the value
-    increases until it is reached.  A few iterations of O(m^2 t).  Rounded up.
-
-    Examples
-    --------
-    >>> round(leakage_supremum([[0.8, 0.2], [0.2, 0.8]], 0.1), 4)
-    0.2488
-    >>> leakage_supremum([[1.0, 0.0], [0.0, 1.0]], 0.1)
-    inf
-    """
-    matrix, budget = as_matrix(channel), _checks.epsilon(epsilon)
-    value = budget
-    while True:
-        larger = _largest_supremum(matrix, value, budget, error)
-        if larger <= value:
-            return value
-        value = larger
-
-
-def _largest_supremum(matrix: Floats, value: float, budget: float, error: float) -> float:
-    """Return the largest supremum over pairs of rows, each with its best set at `value`."""
-    if math.isinf(value) or budget == 0:
-        return value
-    best, sets = budget, LikelySets("all", value)
-    for row in matrix:
-        chosen = sets.best_of_pairs(row, matrix)[1]
-        high = np.where(chosen, row, 0.0).sum(axis=1) * (1 + error)
-        low = np.where(chosen, matrix, 0.0).sum(axis=1) * (1 - error)
-        best = max(best, float(_suprema_of_sets(high, low, budget, len(row) + 2).max()))
-    return best
-
-
-def _suprema_of_sets(high: Floats, low: Floats, budget: float, terms: int) -> Floats:
-    """Return epsilon + ln h for probabilities A, rounded up first, and B, rounded down first."""
-    A, B = np.minimum(round_up(high, terms), 1.0), round_down(low, terms)
-    w = round_down(math.exp(-budget), 2)
-    slope = w * (1 - B) - A
-    root = np.sqrt(slope**2 + 4 * B * w * (1 - A))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        falling = 2 * w * (1 - A) / (slope + root)
-        rising = (root - slope) / (2 * B)
-    h = np.where(slope > 0, falling, np.where(B > 0, rising, math.inf))
-    flat = (high <= low) | (high == 0)
-    return np.where(flat, budget, round_up(budget + np.log(np.where(flat, 1.0, h)), 16))
 
 
 def _accumulate(channels: Sequence[Floats], budgets: Floats, error: float = 0.0) -> Floats:
@@ -306,16 +227,3 @@ def _accumulate(channels: Sequence[Floats], budgets: Floats, error: float = 0.0)
             bounds[key] = min(found + 3 * error, values[-1])
         values.append(summed_up((float(budget), bounds[key])))
     return np.array(values)
-
-
-def _suprema(
-    budgets: Floats, to_next: Sequence[Floats], to_previous: Sequence[Floats], error: float
-) -> tuple[float, float, float] | None:
-    """Return the suprema of (BPL, FPL, TPL); None if budgets or transitions change over time."""
-    directions = (to_previous, to_next)
-    constant = all(np.array_equal(part, parts[0]) for parts in directions for part in parts)
-    if not to_next or not constant or np.ptp(budgets) > 0:
-        return None
-    bpl = leakage_supremum(to_previous[0], budgets[0], error)
-    fpl = leakage_supremum(to_next[0], budgets[0])
-    return bpl, fpl, round_up(bpl + fpl - float(budgets[0]), 2)
