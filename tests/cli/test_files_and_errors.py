@@ -296,8 +296,8 @@ def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
         (("benchmark", "analysers", "t.csv", "--analyser", "x"), "--analyser must be one of spl"),
         (("benchmark", "analysers", "t.csv", "--reference", "x"), "--reference must be one of spl"),
         (
-            ("perturb", "t.csv", "--plan", "plan.json", "--form-column", "cofee"),
-            "forms are assigned by 'cofee', and the table has no such column; did you mean",
+            ("perturb", "t.csv", "--plan", "plan.json", "--identifier", "cofee", "--key-file", "k"),
+            "reports are derived from 'cofee', and the table has no such column; did you mean",
         ),
     ],
 )

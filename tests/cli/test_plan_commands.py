@@ -162,26 +162,11 @@ def test_a_value_outside_the_domain(folder, tmp_path):
     check_error(done, f"record {row:,}: column 'job' has a value outside the domain")
     assert "secret" not in done.stderr
     assert not (tmp_path / "r.parquet").exists()
-    for other in ("job=other", "other"):
-        done = run(*arguments, "-o", tmp_path / "r.parquet", "--other", other)
-        assert done.returncode == 0, done.stderr
 
 
 BAD_CALLS = {
     "no such plan": (["perturb", "survey.csv", "--plan", "plam.json"], "plam.json cannot be read"),
     "no such data": (["perturb", "surwey.csv", "--plan", "plan.json"], "did you mean"),
-    "unknown catch-all": (
-        ["perturb", "survey.csv", "--plan", "plan.json", "--other", "otter"],
-        "no attribute has the catch-all value 'otter'",
-    ),
-    "unknown attribute": (
-        ["perturb", "survey.csv", "--plan", "plan.json", "--other", "jab=other"],
-        "did you mean 'job'?",
-    ),
-    "two catch-alls": (
-        ["perturb", "survey.csv", "--plan", "plan.json", "--other", "F", "--other", "M"],
-        "--other must give one value for each attribute",
-    ),
     "records for reports": (["estimate", "survey.csv", "--plan", "plan.json"], "survey.csv"),
     "unknown in a table": (
         ["estimate", "reports.parquet", "--plan", "plan.json", "--table", "sex,jab"],

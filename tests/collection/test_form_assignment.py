@@ -170,47 +170,15 @@ def test_reports_of_other_shares_are_of_another_plan():
         PLAN.estimate(bare)
 
 
-# Forms given earlier -----------------------------------------------------------------------------
-
-
-def test_forms_are_taken_from_a_column(tmp_path):
-    forms = np.arange(300) % 3 + 1
-    data = people(300).append_column("asked", pa.array(forms))
-    assert forms_of(PLAN.perturb(data, form="asked")).tolist() == forms.tolist()
-    pyarrow.csv.write_csv(data, tmp_path / "people.csv")
-    assert forms_of(PLAN.perturb(tmp_path / "people.csv", form="asked")).tolist() == forms.tolist()
-
-
-@pytest.mark.parametrize(
-    ("forms", "message"),
-    [
-        ([1, 2, 4], "record 3: column 'asked' .* number of a form, from 1"),
-        ([1, 0, 2], "record 2: column 'asked'"),
-        ([1, None, 2], "record 2: column 'asked'"),
-        (["1", "two", "3"], "record 2: column 'asked'"),
-    ],
-)
-def test_an_invalid_form_raises(forms, message):
-    data = people(3).append_column("asked", pa.array(forms))
-    for options in ({}, {"other": {"job": "other"}}):
-        with pytest.raises(InputError, match=message):
-            PLAN.perturb(data, form="asked", **options)
-
-
-def test_a_missing_form_is_an_error_even_where_records_are_dropped():
-    data = people(3).append_column("asked", pa.array([1, None, 2]))
-    with pytest.raises(InputError, match="record 2: column 'asked' has no form"):
-        PLAN.perturb(data, form="asked", missing="drop")
+# Identifiers -------------------------------------------------------------------------------------
 
 
 def test_invalid_columns_of_forms_raise():
     data = people(10)
     with pytest.raises(InputError, match="asked"):
-        PLAN.perturb(data, form="asked")
+        PLAN.perturb(data, identifier="asked", key=KEY)
     with pytest.raises(InputError, match="none of the plan's attributes, got 'sex'"):
-        PLAN.perturb(data, form="sex")
-    with pytest.raises(InputError, match="exclude each other"):
-        PLAN.perturb(data, form="asked", identifier="id", key=KEY)
+        PLAN.perturb(data, identifier="sex", key=KEY)
     with pytest.raises(InputError, match="key needs the column of identifiers"):
         PLAN.perturb(data, key=KEY)
     with pytest.raises(InputError, match="secret key"):
@@ -361,26 +329,18 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     assert one.equals(two)
     derived = derived_forms(PLAN, map(str, range(200)), checked_key(tmp_path / "key")) + 1
     assert forms_of(one).tolist() == derived.tolist()
-    taken = data.append_column("asked", pa.array(derived))
-    pyarrow.csv.write_csv(taken, tmp_path / "people.csv")
-    result = run(*call, "--form-column", "asked", "-o", outputs[0])
-    assert result.returncode == 0
-    assert forms_of(pq.read_table(outputs[0])).tolist() == derived.tolist()
     rejected = run(*call, "--identifier", "id", "-o", tmp_path / "three.parquet")
     assert rejected.returncode == 2
     assert "--identifier needs --key-file" in rejected.stderr
     rejected = run(*call, "--key-file", tmp_path / "key", "-o", tmp_path / "three.parquet")
     assert rejected.returncode == 2
     assert "--key-file needs --identifier" in rejected.stderr
-    both = ("--identifier", "id", "--form-column", "asked", "--key-file", tmp_path / "key")
-    rejected = run(*call, *both, "-o", tmp_path / "three.parquet")
-    assert "--form-column and --identifier exclude each other" in rejected.stderr
     clash = ("--identifier", "id", "--key-file", tmp_path / "key", "-o", tmp_path / "key")
     rejected = run(*call, *clash, "--force")
     assert "--key-file and --output must be two files" in rejected.stderr
     assert checked_key(tmp_path / "key")
     fails = ("--identifier", "id", "--key-file", tmp_path / "new", "-o", tmp_path / "four")
-    rejected = run(*call, *fails, "--other", "nothing")
+    rejected = run(*call, *fails, "--missing", "nothing")
     assert rejected.returncode == 2
     assert not (tmp_path / "new").exists()
     (tmp_path / "junk").write_text("no key")

@@ -1,6 +1,6 @@
 """`seepage calibrate`, `design`, `perturb`, `estimate`: from limits to frequencies."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from seepage.cli.output import (
     write_chart,
     write_result,
 )
-from seepage.data.domain import ALL_OTHERS, Domain
+from seepage.data.domain import ALL_OTHERS
 from seepage.data.table.options import TableOptions
 from seepage.designs.design_options import CalibrationOptions, DesignOptions
 from seepage.errors import InputError
@@ -153,22 +153,10 @@ PLAN = click.option(
 @PLAN
 @click.option("-o", "--output", required=True, type=OutputFile(), help="The reports' file.")
 @click.option(
-    "--other",
-    multiple=True,
-    metavar="[NAME=]VALUE",
-    help="Count values outside the domain as VALUE: of one attribute, or of all that have it.",
-)
-@click.option(
     "--seed",
     "rng",
     type=SEED,
     help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo the noise.",
-)
-@click.option(
-    "--form-column",
-    "form",
-    metavar="COLUMN",
-    help="Column with the number of everybody's form, from 1.",
 )
 @click.option(
     "--identifier",
@@ -191,12 +179,11 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     secret: with it, answers can be found from reports.
 
     A record with a value outside the plan's domain raises an error with its row and column, unless
-    --other names a value for it.  OUTPUT appears when all is written, and not at all otherwise.
+    its attribute has a catch-all value.  OUTPUT appears when all is written, or not at all.
 
     \b
     Examples:
       seepage perturb survey.csv --plan plan.json -o reports.parquet
-      seepage perturb survey.csv --plan plan.json -o reports.parquet --other job=other
       seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
     """
     from seepage.collection.perturb import perturb_file
@@ -210,8 +197,6 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
             data,
             output,
             rng=options["rng"],
-            other=_catch_alls(options["other"], plan.collected),
-            form=options["form"],
             identifier=identifier,
             key=key,
             progress=progress,
@@ -253,18 +238,6 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
         Path(path).unlink(missing_ok=True)
         raise
     click.echo(f"a new key was written to {path}: keep it secret, and for the next time", err=True)
-
-
-def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | None:
-    """Return catch-all values by attribute, from NAME=VALUE; "*" for a VALUE alone."""
-    values = dict[str, str]()
-    for setting in settings:
-        name, sign, value = setting.partition("=")
-        if not sign or any(setting in attribute.values for attribute in domain):
-            name, value = "*", setting
-        if values.setdefault(name, value) != value:
-            raise InputError(f"--other must give one value for each attribute, got {setting!r} too")
-    return values or None
 
 
 @click.command("estimate", cls=FileCommand)

@@ -261,8 +261,10 @@ class Table(EstimatedCells):
 
     # Association --------------------------------------------------------------------------------
 
-    def _departures(self) -> tuple[Floats, Floats, Floats]:
-        """Return g = t[i, j] - t[i, .] t[., j], its covariance, and the products."""
+    def test(self) -> IndependenceTest:
+        """Return the Wald test that the two attributes are independent."""
+        from scipy.special import chdtrc
+
         if len(self.attributes) != 2:
             raise InputError(
                 f"independence is tested in a table of two attributes, got {len(self.attributes)}; "
@@ -275,40 +277,11 @@ class Table(EstimatedCells):
             identity
             - identity.sum(axis=2)[:, :, None] * columns
             - rows[:, None] * identity.sum(axis=1)[:, None, :]
-        ).reshape(len(self.values), -1)
-        products = np.outer(rows, columns)
-        return t / total - products, gradient.T @ self.covariance @ gradient, products
-
-    def test(self) -> IndependenceTest:
-        """Return the Wald test that the two attributes are independent."""
-        from scipy.special import chdtrc
-
-        departures, covariance, _ = self._departures()
-        kept = np.zeros(self._shape, dtype=bool)
-        kept[:-1, :-1] = True
-        chosen = kept.ravel()
-        g, inverse = departures.ravel()[chosen], np.linalg.pinv(covariance[np.ix_(chosen, chosen)])
-        statistic = float(g @ inverse @ g)
-        return IndependenceTest(statistic, len(g), float(chdtrc(len(g), statistic)))
-
-    def cramers_v(self) -> Estimated:
-        """Return Cramer's V, sqrt(sum g^2 / (t[i, .] t[., j]) / min(k - 1, l - 1)).
-
-        The expected contribution of noise and sampling to the sum is subtracted.  The standard
-        error is infinite at 0, where V is not smooth; `test` is for that case.
-        """
-        departures, covariance, products = self._departures()
-        weights = 1.0 / np.maximum(products, 1e-300).ravel() / max(1, min(self._shape) - 1)
-        square = float(weights @ departures.ravel() ** 2 - weights @ np.diag(covariance))
-        value = np.sqrt(max(0.0, square))
-        slope = 2.0 * weights * departures.ravel()
-        variance = float(slope @ covariance @ slope)
-        # The interval is that of V^2: its standard error also has a part of second order.
-        weighted = covariance * np.sqrt(np.outer(weights, weights))
-        error = np.sqrt(variance + 2.0 * float((weighted**2).sum()))
-        low, high = (np.clip(square + sign * NORMAL_QUANTILE * error, 0.0, 1.0) for sign in (-1, 1))
-        deviation = np.sqrt(variance) / (2.0 * value) if value else np.inf
-        return Estimated(float(value), float(deviation), (float(low**0.5), float(high**0.5)))
+        )[:, :-1, :-1].reshape(len(self.values), -1)
+        departures = (t / total - np.outer(rows, columns))[:-1, :-1].ravel()
+        inverse = np.linalg.pinv(gradient.T @ self.covariance @ gradient)
+        statistic, degrees = float(departures @ inverse @ departures), len(departures)
+        return IndependenceTest(statistic, degrees, float(chdtrc(degrees, statistic)))
 
 
 def _table(

@@ -1,4 +1,4 @@
-"""Who is given which form: drawn at random, read from a column, or derived from an identifier.
+"""Who is given which form: drawn at random, or derived from an identifier.
 
 Identifiers also determine the noise, so that a person who is asked again sends the same report.
 
@@ -28,7 +28,7 @@ import hmac
 import math
 import os
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -176,73 +176,45 @@ class KeyedNoise(NamedTuple):
         return pa.concat_arrays(arrays) if arrays else mechanism.perturb(codes).array()
 
 
-# Columns -----------------------------------------------------------------------------------------
+# Identifiers -------------------------------------------------------------------------------------
 
 
-class FormColumn(NamedTuple):
-    """A column of a table that determines the form of each person.
+class Identifiers(NamedTuple):
+    """The column of identifiers of a table, and the secret key that derives reports from them."""
 
-    Parameters
-    ----------
-    name
-        The column: numbers of forms from 1, or identifiers.
-    key
-        The secret key that derives forms from identifiers; None for a column of numbers.
-    """
+    column: str
+    key: bytes
 
-    name: str
-    key: bytes | None = None
-
-    def read(
-        self, plan: Plan, column: pa.Array, batch: CodedBatch
-    ) -> tuple[Integers, KeyedNoise | None]:
+    def read(self, plan: Plan, column: pa.Array, batch: CodedBatch) -> tuple[Integers, KeyedNoise]:
         """Return the form index of each record of a batch, and the noise derived for them."""
-        count = len(plan.forms)
-        if self.key is None:
-            rule = f"must be the number of a form, from 1 to {count}"
-            numbers = self._parsed(column, batch, lambda value: _form_number(value, count), rule)
-            return np.array(numbers) - 1, None
-        rule = "must be an identifier, text or an integer"
-        names = self._parsed(column, batch, identifier_text, rule)
-        return derived_forms(plan, names, self.key), KeyedNoise(self.key, plan.collection, names)
-
-    def _parsed(
-        self, column: pa.Array, batch: CodedBatch, parse: Callable[[Any], Any], rule: str
-    ) -> list[Any]:
-        values = column.to_pylist()
-        parsed = [parse(value) for value in values]
-        if None in parsed:
-            row = parsed.index(None)
-            broken = rule if values[row] is not None or self.key else "has no form"
+        names = [identifier_text(value) for value in column.to_pylist()]
+        if None in names:
+            row = names.index(None)
             if batch.kept is not None:
                 row = int(np.flatnonzero(batch.kept)[row])
-            where = f"record {batch.first + row + 1:,}: column {self.name!r}"
-            raise InputError(f"{where} {broken}")
-        return parsed
+            where = f"record {batch.first + row + 1:,}: column {self.column!r}"
+            raise InputError(f"{where} must be an identifier, text or an integer")
+        known = [name for name in names if name is not None]
+        return derived_forms(plan, known, self.key), KeyedNoise(self.key, plan.collection, known)
 
 
-def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn | None:
-    """Return the column that determines forms, None if they are drawn; check the arguments."""
-    if form is not None and identifier is not None:
-        raise _checks.exclusive("form", "identifier", "forms are in a column or derived from one")
-    if identifier is None and key is not None:
+def identifiers(plan: Plan, column: Any, key: Any) -> Identifiers | None:
+    """Return the identifiers that determine reports, None if they are drawn; check them."""
+    if column is None and key is None:
+        return None
+    if column is None:
         hint = Setting("identifier"), "), got None"
         raise InputError("key needs the column of identifiers (", *hint, parameter="key")
-    if form is None and identifier is None:
-        return None
-    if identifier is not None and key is None:
+    if key is None:
         hint = Setting("key"), "), got None"
         raise InputError(
             "identifier needs the secret key that derives forms (", *hint, parameter="identifier"
         )
-    name = "form" if identifier is None else "identifier"
-    column = _checks.text(form if identifier is None else identifier, name)
-    if column in plan.collected:
+    if _checks.text(column, "identifier") in plan.collected:
         raise InputError(
-            f"the column of forms or identifiers must be none of the plan's attributes, "
-            f"got {column!r}"
+            f"the column of identifiers must be none of the plan's attributes, got {column!r}"
         )
-    return FormColumn(column, None if identifier is None else checked_key(key))
+    return Identifiers(column, checked_key(key))
 
 
 def identifier_text(value: Any) -> str | None:
@@ -260,12 +232,3 @@ def identifier_text(value: Any) -> str | None:
     if not math.isfinite(value) or value != int(value):
         return None
     return str(int(value))
-
-
-def _form_number(value: Any, count: int) -> int | None:
-    """Return the number of a form; None if it is not an integer from 1 to `count`."""
-    try:
-        number = math.nan if value is None or isinstance(value, bool) else float(value)
-    except ValueError:
-        return None
-    return int(number) if number in range(1, count + 1) else None

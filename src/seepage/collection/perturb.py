@@ -1,7 +1,7 @@
 """Records to reports: every person is assigned a form, and the answers to it are perturbed.
 
-Records are coded in the plan's domain: a value outside it raises an error, or is coded as the
-catch-all value of its attribute.
+Records are coded in the plan's domain: a value outside it raises an error, unless the attribute has
+a catch-all value.
 """
 
 import os
@@ -18,17 +18,17 @@ from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Codes, Integers
 from seepage._options import changed
-from seepage.collection.form_assignment import FormColumn, KeyedNoise, drawn_forms, form_column
+from seepage.collection.form_assignment import Identifiers, KeyedNoise, drawn_forms, identifiers
 from seepage.collection.report_source import FORM, report_columns, reports_schema, spread_reports
 from seepage.data.datasets import dataset
-from seepage.data.domain import ALL_OTHERS, Domain
+from seepage.data.domain import Domain
 from seepage.data.inputs import is_dataset_name
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import TableScan
 from seepage.data.table.sources import find_files, open_source
 from seepage.designs.form import Form
-from seepage.errors import DomainError, InputError, Setting, TableError, Text
+from seepage.errors import InputError, Setting, TableError
 from seepage.mechanisms.exact_draws import Randomness, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.plan import Plan
@@ -78,7 +78,7 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
     >>> plan = make_plan(pairs, 1.0, limit=1.0, guarantee="worst", totals=[1.0])
     >>> people = pa.table({"smoker": [True, False] * 50})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     perturb_file(plan, people, f"{folder}/reports.parquet", other="no")
+    ...     perturb_file(plan, people, f"{folder}/reports.parquet")
     100
     """
     _checks.options(options, [one.name for one in fields(PerturbOptions)])
@@ -92,29 +92,21 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
 
 def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.RecordBatch]:
     """Yield the reports of each batch of records."""
-    assigned = form_column(plan, options.form, options.identifier, options.key)
+    assigned = identifiers(plan, options.identifier, options.key)
     if options.identifier is not None and options.rng is not None:
         reason = "seed has no effect: the noise is derived from identifiers ("
         raise InputError(reason, Setting("identifier"), ")")
     source = randomness(options.rng, "rng")
     schema = reports_schema(plan)
-    scan = open_records(
-        data, plan.collected, options.other, assigned, **changed(options, TableOptions)
-    )
-    try:
-        for batch in scan.batches(options.progress):
-            answers = dict(zip(plan.collected.names, batch.codes, strict=True))
-            if assigned is not None:
-                forms, noise = assigned.read(plan, scan.beside, batch)
-            else:
-                forms, noise = drawn_forms(plan, len(batch.codes[0]), source), None
-            arrays = perturbed_columns(plan, answers, forms, noise or source)
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-    except DomainError as error:
-        if options.other is not None:
-            raise
-        hint = Text("; name a catch-all value for such values (", Setting("other"), ")")
-        raise DomainError(error.text, hint) from None
+    scan = open_records(data, plan.collected, assigned, **changed(options, TableOptions))
+    for batch in scan.batches(options.progress):
+        answers = dict(zip(plan.collected.names, batch.codes, strict=True))
+        if assigned is not None:
+            forms, noise = assigned.read(plan, scan.beside, batch)
+        else:
+            forms, noise = drawn_forms(plan, len(batch.codes[0]), source), None
+        arrays = perturbed_columns(plan, answers, forms, noise or source)
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def perturbed_columns(
@@ -200,12 +192,7 @@ FIXED = ("domain", "bins", "pool", "person")
 
 
 def open_records(
-    data: Any,
-    domain: Domain,
-    /,
-    other: str | Mapping[str, str] | None = None,
-    assigned: FormColumn | None = None,
-    **table: Any,
+    data: Any, domain: Domain, /, assigned: Identifiers | None = None, **table: Any
 ) -> TableScan:
     """Return a scan of records that codes them in a domain.
 
@@ -215,20 +202,18 @@ def open_records(
         A frame, the path of a file, folder or glob, or the name of a dataset.
     domain
         The attributes; other columns are ignored.
-    other
-        The catch-all value for values outside the domain, see `catch_alls`.
     assigned
-        The column that determines each person's form, read beside the codes.
+        The column of identifiers that determine forms and noise, read beside the codes.
     table
         Options of `TableOptions`.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> domain = Domain([sp.Attribute("job", ("nurse", "smith", "other"))])
-    >>> scan = open_records(pa.table({"job": ["smith", "pilot"]}), domain, other="other")
+    >>> domain = Domain([sp.Attribute("job", ("nurse", "smith"))])
+    >>> scan = open_records(pa.table({"job": ["smith", "nurse"]}), domain)
     >>> [batch.codes[0].tolist() for batch in scan.batches()]
-    [[1, 2]]
+    [[1, 0]]
     """
     for name in table:
         if name in FIXED:
@@ -237,53 +222,15 @@ def open_records(
         published = dataset(data)
         settings = {name: published.table[name] for name in published.table if name not in FIXED}
         data, table = published.read(), {**settings, **table}
-    others = catch_alls(domain, other)
     options = TableOptions.from_keywords(domain=domain, **table)
     source = open_source(data, options)
     needed = dict.fromkeys(domain.names, "the plan asks for")
     if assigned is not None:
-        needed[assigned.name] = "forms are assigned by"
+        needed[assigned.column] = "reports are derived from"
     for name, needs in needed.items():
         if name not in source.names:
             hint = _checks.near_miss(name, source.names)
             raise TableError(f"{needs} {name!r}, and the table has no such column{hint}")
-    columns = [
-        Column(name, options, fields=source.fields, other=others.get(name))
-        for name in options.choose(source.names)
-    ]
-    beside = None if assigned is None else assigned.name
+    columns = [Column(name, options, fields=source.fields) for name in options.choose(source.names)]
+    beside = None if assigned is None else assigned.column
     return TableScan(source, columns, options, beside=beside)
-
-
-def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[str, str]:
-    """Return the catch-all value of each attribute that has one.
-
-    Parameters
-    ----------
-    domain
-        The attributes.
-    other
-        A mapping from attribute to one of its values, with `"*"` for all other attributes that
-        have the value (at least one must); a single value stands for `{"*": value}`.
-
-    Examples
-    --------
-    >>> from seepage.data.domain import Attribute
-    >>> domain = Domain([Attribute("job", ("nurse", "other")), Attribute("sex", ("F", "M"))])
-    >>> catch_alls(domain, "other"), catch_alls(domain, {"*": "other", "sex": "F"})
-    ({'job': 'other'}, {'job': 'other', 'sex': 'F'})
-    """
-    if other is None:
-        return {}
-    named = (
-        dict(other) if isinstance(other, Mapping) else {ALL_OTHERS: _checks.text(other, "other")}
-    )
-    shared = dict[str, str]()
-    if ALL_OTHERS in named:
-        value = named.pop(ALL_OTHERS)
-        shared = {attribute.name: value for attribute in domain if value in attribute.values}
-        if not shared:
-            raise InputError(f"no attribute has the catch-all value {value!r}")
-    for name, value in named.items():
-        domain[name].code(value)
-    return shared | named

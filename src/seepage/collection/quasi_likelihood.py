@@ -184,10 +184,11 @@ class Model(NamedTuple):
         frequencies, shape = np.ones(1), [attribute.size for attribute in inside]
         variables = {}
         for codes, (attribute, nominal) in zip(np.indices(shape), inside.items(), strict=True):
-            variables[attribute.name] = attribute_variable(attribute, codes.reshape(1, -1))
+            name, cells = attribute.name, codes.reshape(1, -1)
+            variables[name] = attribute_variable(attribute, cells, name in formula.categories)
             frequencies = np.multiply.outer(frequencies, np.maximum(nominal, MIN_FREQUENCY)).ravel()
         for name, column in unperturbed.items():
-            variables[name] = clear_variable(column[:, None])
+            variables[name] = clear_variable(column[:, None], name in formula.categories)
         return cls(formula, family, explained, scores, variables, frequencies)
 
     def fit(

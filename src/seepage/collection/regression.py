@@ -1,17 +1,16 @@
 """Regressions as users see them: the formula, "ill ~ age + sex", its columns, and the result.
 
-The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an interaction, `a*b` is
-`a + b + a:b`, `- 1` leaves out the intercept, and `I(x**2)` is a square.  A name is a column as it
-is written, also with dots, dashes or blanks (the longest known name counts), or in backticks.
-Categories have treatment coding: one column for each value but the first, `sex[T.m]`; without an
-intercept the first categorical term has all values.  The outcome may name the value that counts,
+The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an interaction, `- 1` leaves
+out the intercept, and `C(x)` treats numbers as categories.  A name is a column as it is written,
+also with dots, dashes or blanks (the longest known name counts), or in backticks.  Categories have
+treatment coding: one column for each value but the first, `sex[T.m]`; without an intercept the
+first categorical term has all values.  The outcome may name the value that counts,
 `job[nurse] ~ age`.  The estimator is in `quasi_likelihood`.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,23 +32,13 @@ class Variable(NamedTuple):
     values: NDArray[Any]
     levels: tuple[str, ...] = ()
 
-
-class Factor(NamedTuple):
-    """A column in a term, or its square."""
-
-    name: str
-    square: bool = False
-
-    def columns(self, variable: Variable, full: bool) -> dict[str, Floats]:
-        """Return the columns of the factor by label; `full` for all categories."""
-        label = f"I({self.name}**2)" if self.square else self.name
-        if not variable.levels:
-            return {label: variable.values**2 if self.square else variable.values}
-        if self.square:
-            raise InputError(f"{label} needs numbers, and {self.name!r} has categories")
+    def columns(self, name: str, full: bool) -> dict[str, Floats]:
+        """Return the columns of a term by label; `full` for all categories."""
+        if not self.levels:
+            return {name: self.values}
         return {
-            f"{label}[{'' if full else 'T.'}{level}]": (variable.values == code).astype(np.float64)
-            for code, level in enumerate(variable.levels)
+            f"{name}[{'' if full else 'T.'}{level}]": (self.values == code).astype(np.float64)
+            for code, level in enumerate(self.levels)
             if full or code
         }
 
@@ -59,7 +48,7 @@ class Formula(NamedTuple):
 
     Examples
     --------
-    >>> formula = parse_formula("ill ~ age*sex - 1", ["ill", "age", "sex"])
+    >>> formula = parse_formula("ill ~ age + sex + age:sex - 1", ["ill", "age", "sex"])
     >>> formula.outcome, formula.names, formula.intercept
     ('ill', ('age', 'sex'), False)
     >>> columns = {
@@ -73,13 +62,14 @@ class Formula(NamedTuple):
     text: str
     outcome: str
     event: str | None
-    terms: tuple[tuple[Factor, ...], ...]
+    terms: tuple[tuple[str, ...], ...]
+    categories: frozenset[str]
     intercept: bool
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns of all terms."""
-        return tuple(dict.fromkeys(factor.name for term in self.terms for factor in term))
+        return tuple(dict.fromkeys(name for term in self.terms for name in term))
 
     def design(self, variables: Mapping[str, Variable]) -> dict[str, Floats]:
         """Return the columns of the design matrix by label, arrays that broadcast together."""
@@ -87,14 +77,14 @@ class Formula(NamedTuple):
         full = not self.intercept
         for term in self.terms:
             products: dict[str, Floats] = {"": np.ones(1)}
-            for factor in term:
-                made = factor.columns(variables[factor.name], full and len(term) == 1)
+            for name in term:
+                made = variables[name].columns(name, full and len(term) == 1)
                 products = {
                     f"{left}:{right}" if left else right: one * two
                     for left, one in products.items()
                     for right, two in made.items()
                 }
-            if len(term) == 1 and variables[term[0].name].levels:
+            if len(term) == 1 and variables[term[0]].levels:
                 full = False
             columns.update(products)
         return columns
@@ -104,46 +94,35 @@ def parse_formula(text: str, known: Iterable[str]) -> Formula:
     """Return a parsed formula of known columns; a mistake raises in one line."""
     columns = sorted(known, key=len, reverse=True)
     name = f"(?:{'|'.join(map(re.escape, columns))})(?![\\w.])|`[^`]*`|[^\\W\\d][\\w.]*"
-    factor = re.compile(
-        rf"\s*(?:(?P<one>[01])(?![\w.])|I\(\s*(?P<base>{name})\s*\*\*\s*2\s*\)|(?P<name>{name}))\s*"
-    )
+    factor = re.compile(rf"\s*(?:([01])(?![\w.])|(C\()?\s*({name})\s*(?(2)\)))\s*")
     left, sign, right = _checks.text(text, "formula").partition("~")
     outcome = re.fullmatch(rf"\s*({name})(?:\[(.*)\])?\s*", left)
     if not sign or "~" in right or outcome is None:
         raise _mistake(text, "it must be OUTCOME ~ TERMS, such as ill ~ age + sex")
-    products: list[list[tuple[Factor, ...]]] = []
+    terms, categories = list[tuple[str, ...]](), set[str]()
     position, joined, intercept = 0, "+", True
     while joined:
         found = factor.match(right, position)
         if found is None:
             rest = right[position:].strip() or "the end"
             raise _mistake(text, f"a column is expected at {rest!r}")
-        if found["one"] and joined in "+-":
-            intercept = (found["one"] == "1") == (joined == "+")
-            products.append([])
-        elif found["one"] or joined == "-":
+        if found[1] and joined != ":":
+            intercept = (found[1] == "1") == (joined == "+")
+        elif found[1] or joined == "-":
             raise _mistake(text, "only the intercept can be left out, by - 1")
         else:
-            one = Factor(_known(found["base"] or found["name"], columns, text), bool(found["base"]))
-            if joined == "+":
-                products.append([])
-            if joined == ":" and products[-1]:
-                products[-1][-1] += (one,)
-            else:
-                products[-1].append((one,))
+            column = _known(found[3], columns, text)
+            categories |= {column} if found[2] else set()
+            before = terms.pop() if joined == ":" and terms else ()
+            terms.append((*before, column))
         joined, position = right[found.end() : found.end() + 1], found.end() + 1
-        if joined not in "+-*:":
+        if joined not in "+-:":
             raise _mistake(text, f"'+' is expected at {right[found.end() :].strip()!r}")
-    terms = dict.fromkeys(
-        sum(chosen, ())
-        for parts in products
-        for size in range(1, len(parts) + 1)
-        for chosen in combinations(parts, size)
-    )
     if not terms and not intercept:
         raise _mistake(text, "it must have a term")
-    ordered = tuple(sorted(terms, key=len))
-    return Formula(text.strip(), _known(outcome[1], columns, text), outcome[2], ordered, intercept)
+    ordered, explained = sorted(dict.fromkeys(terms), key=len), _known(outcome[1], columns, text)
+    chosen = tuple(ordered), frozenset(categories), intercept
+    return Formula(text.strip(), explained, outcome[2], *chosen)
 
 
 def _known(name: str, columns: Sequence[str], text: str) -> str:
@@ -170,8 +149,10 @@ def outcome_scores(outcome: Attribute, event: str | None, family: str) -> tuple[
     return np.eye(outcome.size)[code], f"{outcome.name}[{outcome.values[code]}]"
 
 
-def attribute_variable(attribute: Attribute, codes: Integers) -> Variable:
+def attribute_variable(attribute: Attribute, codes: Integers, category: bool) -> Variable:
     """Return the column of an attribute: numbers if all its values are, else categories."""
+    if category:
+        return Variable(codes, attribute.values)
     try:
         numbers = np.array([float(value) for value in attribute.values])
     except ValueError:
@@ -181,12 +162,12 @@ def attribute_variable(attribute: Attribute, codes: Integers) -> Variable:
     return Variable(codes, attribute.values)
 
 
-def clear_variable(column: NDArray[Any]) -> Variable:
+def clear_variable(column: NDArray[Any], category: bool) -> Variable:
     """Return an unperturbed column as numbers, or as codes of its sorted values."""
-    if column.dtype.kind == "f":
+    if column.dtype.kind == "f" and not category:
         return Variable(column)
-    levels, codes = np.unique(column.astype(str), return_inverse=True)
-    return Variable(codes.reshape(column.shape), tuple(levels.tolist()))
+    levels, codes = np.unique(column, return_inverse=True)
+    return Variable(codes.reshape(column.shape), tuple(column_texts(levels)))
 
 
 # Results ----------------------------------------------------------------------------------------

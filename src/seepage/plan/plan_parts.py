@@ -1,7 +1,7 @@
 """Attributes and provenance of a plan, and checks of their consistency."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -72,19 +72,15 @@ class Provenance(Stored, frozen=True, kw_only=True):
 class PerturbOptions(TableOptions):
     """Options of `Plan.perturb`; of tables, except `domain`, `bins`, `pool` and `person`.
 
+    A record with a value outside the domain raises a DomainError with its row and column, unless
+    its attribute has a catch-all value.  A report is always sent: a missing answer is a value like
+    any other if the domain has it.
+
     Parameters
     ----------
     rng
         None draws from the operating system's generator.  For research only: a seed or NumPy
         generator gives the same reports again, and whoever knows it can remove the noise.
-    other
-        The value that replaces values outside the domain, of all attributes that have it;
-        or a mapping from attribute to value, `"*"` for all others.  Without it a record with
-        such a value raises a DomainError with its row and column.  A report is always sent: a
-        missing answer is a value like any other if the domain has it.
-    form
-        A column of `data` with the number of each person's form, assigned earlier.  By
-        default it is drawn like the noise.
     identifier, key
         A column of stable identifiers from which forms and noise are derived, so that a
         person who is asked again gets the same form, and sends the same report for the same
@@ -95,8 +91,6 @@ class PerturbOptions(TableOptions):
     """
 
     rng: Seed = field(default=None, repr=False)
-    other: str | Mapping[str, str] | None = None
-    form: str | None = None
     identifier: str | None = None
     key: bytes | str | os.PathLike[str] | None = field(default=None, repr=False)
     progress: Progress | None = None

@@ -67,9 +67,6 @@ class Column:
         The table options.
     fields
         Whether it consists of fields of a text file, which have no type.
-    other
-        The value of a given domain that stands for values outside it, also for texts and numbers
-        outside the bins; by default the attribute's own, see `Attribute.catch_all`.
 
     Attributes
     ----------
@@ -85,16 +82,14 @@ class Column:
         The values of the codes; of a binned column those of a given attribute.
     """
 
-    def __init__(
-        self, name: str, options: TableOptions, *, fields: bool, other: str | None = None
-    ) -> None:
+    def __init__(self, name: str, options: TableOptions, *, fields: bool) -> None:
         self.name = name
         self._options = options
         self.fields = fields
         self.markers = marker_labels(options.markers_of(name))
         self.given = None if options.domain is None else options.domain[name]
         own = None if self.given is None else self.given.catch_all
-        self._other = other or own or OTHER
+        self._other = own or OTHER
         self.rule = options.bins_of(name)
         named = isinstance(options.bins, Mapping) and name in options.bins
         self.binned_by_name = named and not isinstance(self.rule, NoBins)
