@@ -13,8 +13,8 @@ from seepage.collection.receiver import Receiver as Receiver
 from seepage.collection.regression import Regression as Regression
 from seepage.collection.results_page import write_results as write_results
 from seepage.data.channel import Channel as Channel
-from seepage.data.check_result import ColumnCheck as ColumnCheck
-from seepage.data.check_result import DataCheck as DataCheck
+from seepage.data.data_check import ColumnCheck as ColumnCheck
+from seepage.data.data_check import DataCheck as DataCheck
 from seepage.data.data_check import check as check
 from seepage.data.datasets import dataset as dataset
 from seepage.data.datasets import load_pairs as load_pairs

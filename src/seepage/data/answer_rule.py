@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from seepage._numerics import Floats, Integers
+from seepage.data.column_kinds import RARE_RECORDS, RARE_SHARES
 from seepage.data.domain import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.data.table.bins import Edges, NumberSummary, bin_labels
 from seepage.data.table.labels import number_label
@@ -22,9 +23,6 @@ from seepage.errors import InputError
 
 MOST_ANSWERS = 6
 """Maximum number of answers of a number."""
-
-FEWEST_PEOPLE, LEAST_SHARE, MOST_SHARE = 2_000, 0.01, 0.10
-"""Minimum number of certifying records of an answer, and the range of its share of them."""
 
 NEGLIGIBLE = 0.1
 """Labels that together have less than this share of the minimum count as the commonest answer."""
@@ -41,7 +39,8 @@ def least_share(certifying: int) -> float:
     >>> least_share(100_000), least_share(5_000), least_share(10**6)
     (0.02, 0.1, 0.01)
     """
-    return min(MOST_SHARE, max(LEAST_SHARE, FEWEST_PEOPLE / max(certifying, 1)))
+    low, high = RARE_SHARES
+    return min(high, max(low, RARE_RECORDS / max(certifying, 1)))
 
 
 @dataclass(frozen=True)

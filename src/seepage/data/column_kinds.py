@@ -1,19 +1,22 @@
-"""The kind of a column, from its name, its values and their order: an answer, or something else.
+"""The kind of a column, an answer or something else, and what columns tell of each other.
 
 Rules of thumb, each with its reason in words.  A wrong guess costs one option: a column that the
 options name is used whatever its kind.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Booleans, Floats, Integers
 from seepage.data.domain import MISSING, Attribute
+from seepage.data.pairs import PairCounts
 from seepage.data.table.column import encoded, is_number_type, is_text_type, plain
 from seepage.data.table.labels import number_label, numbers_of
 
@@ -30,6 +33,16 @@ MIN_RECORDS = 20
 MIN_VALUES = 50
 """Columns with no more values are answers, unless (nearly) every record has its own."""
 NEARLY_ALL = 0.9
+MIN_TABLE = 100
+"""Minimum number of records from which a relation is more than chance."""
+SCREENED = 2**12
+"""Records on which all pairs of columns are compared before all records of the few that remain."""
+MAX_VALUES, MAX_SKIP_VALUES = 300, 20
+"""Maximum number of values of a column that determines others, or whether others are missing."""
+MIN_PER_VALUE = 10
+"""Minimum number of records per value of a column that determines another."""
+RARE_RECORDS, RARE_SHARES = 2000, (0.01, 0.1)
+"""Values of fewer records are rare, within these shares of all records."""
 
 ID_NAME = re.compile(
     r"(?i)(^|[_ .-])(id|ids|uuid|guid|key|nbr|nr|no|serial|seqn|rownames?|index)$|[a-z]I[dD]$"
@@ -267,3 +280,73 @@ def codes_for_missing(column: Profile) -> Iterator[str]:
             scale = np.append(scale, max(number, high))
         elif (low >= 0 and len(scale) > 2) if number < 0 else (number > 1.3 * high and dense):
             yield number_label(number)
+
+
+def relations(
+    profiles: Sequence[Profile], pairs: PairCounts | None
+) -> dict[str, tuple[str | None, tuple[str, ...], str | None]]:
+    """Return `same`, `follows` and `skipped` of columns by name, see `ColumnCheck`.
+
+    Identifiers, which determine everything, should not be among the columns.  `pairs` are the
+    counts of counted columns.  O(columns^2) on 4,096 records, O(records) for each pair that passes.
+    """
+    records = profiles[0].records if profiles else 0
+    if records < MIN_TABLE:
+        return {}
+    sizes = np.array([len(column.counts) for column in profiles])
+    second = [np.sort(np.append(column.counts, column.missing))[-2] for column in profiles]
+    varied, small = np.array(second) >= MIN_RECORDS, sizes <= MAX_VALUES
+    gaps = np.array([MIN_RECORDS <= column.missing <= records - MIN_RECORDS for column in profiles])
+    maybe = skips = ~np.eye(len(sizes), dtype=np.bool_)
+    if pairs is None:
+        maybe, skips = _screened(profiles, sizes)
+    sources = varied & small & (sizes * MIN_PER_VALUE <= records)
+    candidates = sources[:, None] & ((maybe & varied & small) | (skips & gaps))
+    determines, skipped = np.zeros_like(maybe), dict[int, tuple[int, str]]()
+    for i, j in np.argwhere(candidates).tolist():
+        occurs = _joint(profiles[i], profiles[j], pairs) > 0
+        determines[i, j] = varied[j] and (occurs.sum(axis=1) <= 1).all()
+        missing, present = occurs[:, -1], occurs[:, :-1].any(axis=1)
+        told = sizes[i] <= MAX_SKIP_VALUES and not (missing & present).any() and not missing[-1]
+        if told and missing.any() and j not in skipped:
+            values = [profiles[i].labels[code] for code in np.flatnonzero(missing)[:3]]
+            skipped[j] = i, f"{profiles[i].name} is {' or '.join(values)}"
+    found = {}
+    for j, column in enumerate(profiles):
+        equal = np.flatnonzero(determines[:, j] & determines[j]).tolist()
+        # Of equal columns the one with texts stays, else the first.
+        first = min([j, *equal], key=lambda i: (not profiles[i].texts, i))
+        same = None if first == j else profiles[first].name
+        causes = np.flatnonzero(determines[:, j] & ~determines[j] & (first == j)).tolist()
+        follows = (profiles[i].name for i in causes if i not in skipped or skipped[i][0] != j)
+        found[column.name] = same, tuple(follows), skipped[j][1] if j in skipped else None
+    return found
+
+
+def _screened(profiles: Sequence[Profile], sizes: Integers) -> tuple[Booleans, Booleans]:
+    """Return which columns may determine which, and whether which is missing, on some records."""
+    step = -(-profiles[0].records // SCREENED)
+    codes = np.array([column.codes[::step] for column in profiles])
+    maybe, skips = ~np.eye(len(codes), dtype=np.bool_), ~np.eye(len(codes), dtype=np.bool_)
+    for i, column in enumerate(codes):
+        order = np.argsort(column, kind="stable")
+        equal = np.diff(column[order]) == 0
+        for found, values in ((maybe, codes), (skips, codes == sizes[:, None])):
+            found[i] &= ~(np.diff(values[:, order])[:, equal] != 0).any(axis=1)
+    return maybe, skips
+
+
+def _joint(first: Profile, second: Profile, pairs: PairCounts | None) -> NDArray[Any]:
+    """Return the joint counts of two columns, missing values last."""
+    shape = len(first.counts) + 1, len(second.counts) + 1
+    cells, weights = first.codes * shape[1], None
+    if pairs is not None:
+        cells, weights = cells[:, None], pairs.table(first.name, second.name).reshape(-1)
+    cells = (cells + second.codes).reshape(-1)
+    return np.bincount(cells, weights, minlength=math.prod(shape)).reshape(shape)
+
+
+def rare_below(records: int) -> int:
+    """Return the number of records below which a value is rare."""
+    low, high = RARE_SHARES
+    return int(min(max(RARE_RECORDS, low * records), high * records))

@@ -1,48 +1,242 @@
 """`check`: what the columns of a table are, which are answers, and what must be decided first."""
 
-import math
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from html import escape
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
 from seepage._options import changed, takes
-from seepage.data.check_result import SAME, ColumnCheck, DataCheck, joined, rare_below
+from seepage._results import Result
 from seepage.data.column_kinds import (
     ANSWERS,
-    MIN_RECORDS,
     MIN_VALUES,
+    NO_ANSWERS,
     Profile,
     codes_for_missing,
     kind_of,
     profile_of,
     profile_of_counts,
+    rare_below,
+    relations,
 )
 from seepage.data.domain import ALL_OTHERS, short_list
 from seepage.data.inputs import as_pairs, is_counted, table_of
 from seepage.data.pairs import PairCounts
 from seepage.data.spark import is_spark_frame
 from seepage.data.table.column import readable
-from seepage.data.table.labels import marker_labels
+from seepage.data.table.labels import NUMBER, marker_labels
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sources import BATCH_ROWS, FrameSource, Source, open_frame, open_source
-from seepage.errors import DataWarning, Setting, TableError, Text
+from seepage.errors import DataWarning, InputError, Setting, TableError, Text
 
 MAX_RECORDS = BATCH_ROWS
 """Records that are read."""
-MIN_TABLE = 100
-"""Minimum number of records from which a relation is more than chance."""
-SCREENED = 2**12
-"""Records on which all pairs of columns are compared before all records of the few that remain."""
-MAX_VALUES, MAX_SKIP_VALUES = 300, 20
-"""Maximum number of values of a column that determines others, or whether others are missing."""
-MIN_PER_VALUE = 10
-"""Minimum number of records per value of a column that determines another."""
+
+SAME = "same as another"
+"""Kind of a column that another one determines and that determines it: asked once."""
+
+MAX_NAME = 40
+"""Characters of a name in the text."""
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """What was found about one column.
+
+    Parameters
+    ----------
+    name, kind
+        Its name, and its kind: answer, ordered, number, code; or, left out unless an option names
+        it, constant, identifier, running number, weight, date, free text.
+    reason
+        Why it is of this kind, in words; empty for answers.
+    used
+        Whether it is analysed and asked.
+    values, missing
+        The number of distinct values, and the share of records without one.
+    codes
+        Values that may mean missing.
+    rare
+        The number of values of fewer records than a design can do with.
+    same
+        The column that says the same: each determines the other.
+    follows
+        Columns that determine it.
+    skipped
+        Where it is missing, and only there: another column and its values.
+    """
+
+    name: str
+    kind: str
+    reason: str
+    used: bool
+    values: int
+    missing: float
+    codes: tuple[str, ...] = ()
+    rare: int = 0
+    same: str | None = None
+    follows: tuple[str, ...] = ()
+    skipped: str | None = None
+
+    @property
+    def beside_numbers(self) -> tuple[str, ...]:
+        """Texts beside many numbers: read as missing, so that the numbers can be binned."""
+        texts = (code for code in self.codes if not NUMBER.fullmatch(code))
+        return tuple(texts) if self.used and self.kind == "number" else ()
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """Values that may mean missing, and are answers like others unless an option says so."""
+        return tuple(code for code in self.codes if self.used and code not in self.beside_numbers)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DataCheck(Result):
+    """The kinds of a table's columns, and what must be decided before it is analysed; see `check`.
+
+    Iterates over the columns; a name indexes one.
+
+    Parameters
+    ----------
+    columns
+        What was found about each column.
+    records
+        The number of records looked at.
+    whole
+        Whether these are all records.
+    """
+
+    columns: tuple[ColumnCheck, ...]
+    records: int
+    whole: bool
+
+    def __iter__(self) -> Iterator[ColumnCheck]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, name: str) -> ColumnCheck:
+        columns = {column.name: column for column in self}
+        if name not in columns:
+            raise InputError(f"there is no column {name!r}", parameter="name")
+        return columns[name]
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that are analysed and asked."""
+        return tuple(column.name for column in self if column.used)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns that are neither asked nor analysed."""
+        return tuple(column.name for column in self if not column.used)
+
+    def notes(self) -> list[Text]:
+        """Return what was left out and what must be decided, one sentence each."""
+        coded = _grouped({c.name: _listed(c.questions) for c in self if c.questions})
+        many = [f"{codes} of {short_list(names)}" for codes, names in coded.items()]
+        out = [f"{c.name} ({c.reason if c.kind == SAME else c.kind})" for c in self if not c.used]
+        beside = [c.name for c in self if c.beside_numbers]
+        columns, markers = Setting("columns"), Setting("missing_markers")
+        found = {
+            Text(f"left out, no answers: {short_list(out, 8)}; to use them (", columns, ")"): out,
+            Text(f"may mean missing: {short_list(many)} (", markers, ")"): many,
+            Text(f"texts beside numbers, read as missing: {short_list(beside)}"): beside,
+        }
+        return [note for note, names in found.items() if names]
+
+    def text(self, name: str = "the table", width: int = 80) -> Text:
+        """Return the check as lines of text of at most `width` characters; like columns share one.
+
+        Parameters
+        ----------
+        name
+            The name of the table.
+        width
+            Characters of a line; lines end with the number of columns that did not fit.
+        """
+        first = "" if self.whole else "first "
+        left = f", {len(self.left_out)} left out" if self.left_out else ""
+        columns = "1 column" if len(self) == 1 else f"{len(self)} columns"
+        lines = [Text(f"{name}: {first}{self.records:,} records, {columns}{left}")]
+        for title, option, rows in self._findings():
+            if rows:
+                lines.append(Text(f"{title} (", Setting(option), ")"))
+                lines += [Text(_row(what, names, width)) for what, names in _grouped(rows).items()]
+        lines.append(Text("Columns by kind"))
+        kinds = _grouped({column.name: column.kind for column in self})
+        for kind in (*ANSWERS, *NO_ANSWERS, SAME):
+            if names := kinds.get(kind):
+                lines.append(Text(f"  {kind} ({len(names)}):{_row('', names, width - 20)[1:]}"))
+        return joined("\n", lines)
+
+    def _findings(self) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """Yield the title of a sort of finding, the option that settles it, and what, by column."""
+        out = {c.name: f"{c.kind}, {c.reason}" for c in self if not c.used and c.kind != SAME}
+        yield "Left out: not asked, not analysed unless named", "columns", out
+        once = {c.name: c.reason for c in self if c.kind == SAME}
+        yield "Asked once: a design leaves it out unless named", "columns", once
+        named = {c.name: f"{c.kind}, {c.reason}" for c in self if c.used and c.kind in NO_ANSWERS}
+        yield "No answers, but used because they are named", "drop", named
+        twice = {c.name: f"same as {c.same}" for c in self if c.used and c.same}
+        yield "The same answer twice: its reports add up", "drop", twice
+        asked = {c.name: _listed(c.questions) for c in self if c.questions}
+        yield "May mean missing: an answer like others unless marked", "missing_markers", asked
+        beside = {c.name: _listed(c.beside_numbers) for c in self if c.beside_numbers}
+        yield "Texts beside numbers: read as missing, also without", "missing_markers", beside
+        skipped = {c.name: f"missing exactly where {c.skipped}" for c in self if c.skipped}
+        yield "Skipped: that it is missing tells another answer", "drop", skipped
+        follows = {c.name: f"follows from {short_list(c.follows)}" for c in self if c.follows}
+        yield "Determined: what another answer tells, it tells too", "drop", follows
+        rare = {f"{c.name} ({c.rare})": "" for c in self if c.rare}
+        below = f"{rare_below(self.records):,} of {self.records:,} records"
+        yield f"Rare values, below {below}: a design must protect each", "pool", rare
+
+    def _headline(self) -> str:
+        out = f"; left out: {short_list(self.left_out)}" if self.left_out else ""
+        return f"DataCheck({self.records:,} records, {len(self)} columns{out})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text())}</pre>"
+
+    def _columns(self) -> Mapping[str, Any]:
+        names = [one.name for one in fields(ColumnCheck)]
+        rows = {name: [getattr(column, name) for column in self] for name in names}
+        lists = {name: [", ".join(row) for row in rows[name]] for name in ("codes", "follows")}
+        return {"column": rows.pop("name"), **rows, **lists}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check as plain JSON."""
+        return {**vars(self), "columns": [vars(column) for column in self]}
+
+
+def _row(what: str, names: Sequence[str], width: int) -> str:
+    """Return a line on some columns: as many names as fit, and the number of the others."""
+    end = f": {what}" if what else ""
+    short = [name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 3]}..." for name in names]
+    lines = [f"  {short_list(short, count)}{end}" for count in range(len(short), 0, -1)]
+    return next((line for line in lines if len(line) <= width), lines[-1])
+
+
+def _grouped(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the names by their text."""
+    groups = dict[str, list[str]]()
+    for name, text in texts.items():
+        groups.setdefault(text, []).append(name)
+    return groups
+
+
+def _listed(codes: Iterable[str]) -> str:
+    return ", ".join(repr(code) for code in codes)
+
+
+def joined(separator: str, texts: Sequence[Text]) -> Text:
+    """Return texts joined by a separator, as one text."""
+    return Text(*[part for text in texts for part in (separator, text)][1:])
 
 
 @takes(TableOptions)
@@ -192,7 +386,7 @@ def _described(profiles: Sequence[Profile], pairs: PairCounts | None = None) -> 
     """Return what profiles tell; all columns are used."""
     kinds = [kind_of(column) for column in profiles]
     answers = [column for column, kind in zip(profiles, kinds, strict=True) if kind[0] in ANSWERS]
-    relations = _relations(answers, pairs)
+    related = relations(answers, pairs)
     found = []
     for column, (kind, reason) in zip(profiles, kinds, strict=True):
         values, is_answer = len(column.counts), kind in ANSWERS
@@ -200,73 +394,6 @@ def _described(profiles: Sequence[Profile], pairs: PairCounts | None = None) -> 
         rare = int((column.counts < rare_below(column.records)).sum()) if few else 0
         codes = tuple(codes_for_missing(column)) if is_answer else ()
         about = values, column.missing / column.records, codes, rare
-        related = relations.get(column.name, ())
-        found.append(ColumnCheck(column.name, kind, reason, True, *about, *related))
+        others = related.get(column.name, ())
+        found.append(ColumnCheck(column.name, kind, reason, True, *about, *others))
     return found
-
-
-# Relations of columns ----------------------------------------------------------------------------
-
-
-def _relations(
-    profiles: Sequence[Profile], pairs: PairCounts | None
-) -> dict[str, tuple[str | None, tuple[str, ...], str | None]]:
-    """Return `same`, `follows` and `skipped` of columns by name, see `ColumnCheck`.
-
-    Identifiers, which determine everything, should not be among the columns.  `pairs` are the
-    counts of counted columns.  O(columns^2) on 4,096 records, O(records) for each pair that passes.
-    """
-    records = profiles[0].records if profiles else 0
-    if records < MIN_TABLE:
-        return {}
-    sizes = np.array([len(column.counts) for column in profiles])
-    second = [np.sort(np.append(column.counts, column.missing))[-2] for column in profiles]
-    varied, small = np.array(second) >= MIN_RECORDS, sizes <= MAX_VALUES
-    gaps = np.array([MIN_RECORDS <= column.missing <= records - MIN_RECORDS for column in profiles])
-    maybe = skips = ~np.eye(len(sizes), dtype=np.bool_)
-    if pairs is None:
-        maybe, skips = _screened(profiles, sizes)
-    sources = varied & small & (sizes * MIN_PER_VALUE <= records)
-    candidates = sources[:, None] & ((maybe & varied & small) | (skips & gaps))
-    determines, skipped = np.zeros_like(maybe), dict[int, tuple[int, str]]()
-    for i, j in np.argwhere(candidates).tolist():
-        occurs = _joint(profiles[i], profiles[j], pairs) > 0
-        determines[i, j] = varied[j] and (occurs.sum(axis=1) <= 1).all()
-        missing, present = occurs[:, -1], occurs[:, :-1].any(axis=1)
-        told = sizes[i] <= MAX_SKIP_VALUES and not (missing & present).any() and not missing[-1]
-        if told and missing.any() and j not in skipped:
-            values = [profiles[i].labels[code] for code in np.flatnonzero(missing)[:3]]
-            skipped[j] = i, f"{profiles[i].name} is {' or '.join(values)}"
-    found = {}
-    for j, column in enumerate(profiles):
-        equal = np.flatnonzero(determines[:, j] & determines[j]).tolist()
-        # Of equal columns the one with texts stays, else the first.
-        first = min([j, *equal], key=lambda i: (not profiles[i].texts, i))
-        same = None if first == j else profiles[first].name
-        causes = np.flatnonzero(determines[:, j] & ~determines[j] & (first == j)).tolist()
-        follows = (profiles[i].name for i in causes if i not in skipped or skipped[i][0] != j)
-        found[column.name] = same, tuple(follows), skipped[j][1] if j in skipped else None
-    return found
-
-
-def _screened(profiles: Sequence[Profile], sizes: Integers) -> tuple[Booleans, Booleans]:
-    """Return which columns may determine which, and whether which is missing, on some records."""
-    step = -(-profiles[0].records // SCREENED)
-    codes = np.array([column.codes[::step] for column in profiles])
-    maybe, skips = ~np.eye(len(codes), dtype=np.bool_), ~np.eye(len(codes), dtype=np.bool_)
-    for i, column in enumerate(codes):
-        order = np.argsort(column, kind="stable")
-        equal = np.diff(column[order]) == 0
-        for found, values in ((maybe, codes), (skips, codes == sizes[:, None])):
-            found[i] &= ~(np.diff(values[:, order])[:, equal] != 0).any(axis=1)
-    return maybe, skips
-
-
-def _joint(first: Profile, second: Profile, pairs: PairCounts | None) -> NDArray[Any]:
-    """Return the joint counts of two columns, missing values last."""
-    shape = len(first.counts) + 1, len(second.counts) + 1
-    cells, weights = first.codes * shape[1], None
-    if pairs is not None:
-        cells, weights = cells[:, None], pairs.table(first.name, second.name).reshape(-1)
-    cells = (cells + second.codes).reshape(-1)
-    return np.bincount(cells, weights, minlength=math.prod(shape)).reshape(shape)

@@ -17,7 +17,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, summed_up
-from seepage.data.check_result import rare_below
+from seepage.data.column_kinds import rare_below
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form import Form
