@@ -84,3 +84,13 @@ def test_answers_that_cannot_be_merged_raise():
         sp.design(sp.Records.from_data(PEOPLE), 2.0, answers="merged")
     with pytest.raises(sp.InputError, match="order of 'health' must list"):
         sp.design(PEOPLE, 2.0, order={"health": ["good", "best"]})
+
+
+def test_a_scan_that_begins_again_counts_no_value_twice(monkeypatch):
+    """Numbers that need bins only late make the scan of the part begin again."""
+    monkeypatch.setattr("seepage.data.table.sources.BATCH_ROWS", 500)
+    word = np.repeat(["a", "b"], [5_000, 7_000])
+    number = np.concatenate([np.ones(5_000), np.arange(7_000)])
+    table = pd.DataFrame({"word": word, "number": number})
+    found = sp.Records.from_data(table, scope="population", answers="as-is")
+    assert found.domain["word"].catch_all == "b"

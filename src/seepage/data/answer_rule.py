@@ -7,7 +7,7 @@ with each other; no answer has fewer than 2,000 people of the certifying records
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -73,17 +73,11 @@ class AnswerRule:
             return self._numbers(found, counts, people, numbers)
         if pool is not None:
             least = max(2.0, pool * self.scale) if pool >= 1 else pool * people
-        elif options.merges_answers and not self._fixed(found.name):
+        elif options.merges_answers and options.given_rule(found.name) != "none":
             least = self.share * people
         else:
             return with_catch_all(found, counts)
         return self._labels(found, counts, least, people)
-
-    def _fixed(self, name: str) -> bool:
-        """Return whether the user's bins say that each number is a value of its own."""
-        bins = self.options.bins
-        rule = bins.get(name) if isinstance(bins, Mapping) else bins
-        return rule is not None and isinstance(rule, str) and rule == "none"
 
     def _numbers(
         self, found: Attribute, counts: Integers, people: int, numbers: NumberSummary | None

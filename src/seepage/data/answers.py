@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from seepage._numerics import Integers
 from seepage.data.answer_rule import AnswerRule, interval_edges, least_share, with_catch_all
-from seepage.data.domain import ALL_OTHERS, Attribute, Domain
+from seepage.data.counting.count import PairAccumulator
+from seepage.data.domain import Attribute, Domain
 from seepage.data.spark import is_spark_frame
 from seepage.data.table.bins import NumberSummary
-from seepage.data.table.column import Column, is_number_type
-from seepage.data.table.options import MAX_ALPHABET, TableOptions
+from seepage.data.table.column import is_number_type
+from seepage.data.table.options import MAX_ALPHABET
 from seepage.data.table.persons import RandomPart, RecordChoice
-from seepage.data.table.scan import TableScan, check_records, columns_of, summaries_of
+from seepage.data.table.scan import CodedBatch, TableScan, check_records, columns_of, summaries_of
 from seepage.data.table.sources import Source, open_frame, open_source
 from seepage.errors import InputError, TableError
 
@@ -169,6 +170,10 @@ class _Held:
         self.names, self.fields, self._batches = source.names, source.fields, batches
         self.rows_total: int = sum(batch.num_rows for batch in batches)
 
+    def type_of(self, name: str) -> pa.DataType:
+        """Return the type of a column."""
+        return self._batches[0].schema.field(name).type
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Return the batches of these columns."""
         return (batch.select(list(columns)) for batch in self._batches)
@@ -223,18 +228,14 @@ def _first_of_each(
     ]
 
 
-def _numbers(held: _Held, options: TableOptions) -> dict[str, NumberSummary]:
+def _numbers(held: _Held, options: "RecordOptions") -> dict[str, NumberSummary]:
     """Return summaries of the columns of numbers that the options neither bin nor order."""
-    columns = [
-        column
-        for column in columns_of(held.names, options, fields=held.fields)
-        if _is_open(column, options)
-    ]
-    types = next(held.batches([column.name for column in columns])).schema.types
     chosen = [
         column
-        for column, kind in zip(columns, types, strict=True)
-        if held.fields or is_number_type(kind)
+        for column in columns_of(held.names, options, fields=held.fields)
+        if options.given_rule(column.name) is None
+        and column.name not in options.order
+        and (held.fields or is_number_type(held.type_of(column.name)))
     ]
     found = zip(chosen, summaries_of(held, chosen) if chosen else (), strict=True)
     return {
@@ -244,17 +245,8 @@ def _numbers(held: _Held, options: TableOptions) -> dict[str, NumberSummary]:
     }
 
 
-def _is_open(column: Column, options: Any) -> bool:
-    """Return whether the rule may choose the bins of a column."""
-    named = isinstance(options.bins, Mapping) and (
-        column.name in options.bins or ALL_OTHERS in options.bins
-    )
-    given = options.bins is not None and not isinstance(options.bins, Mapping)
-    return not (named or given) and column.name not in options.order
-
-
 def _scan(
-    held: _Held, options: Any, cuts: Mapping[str, tuple[float, ...]]
+    held: _Held, options: "RecordOptions", cuts: Mapping[str, tuple[float, ...]]
 ) -> tuple[Domain, list[Integers]]:
     """Return the domain of the part, with the cuts as bins, and the counts of its values."""
     bins = options.bins
@@ -263,21 +255,18 @@ def _scan(
         bins = {**rest, **{name: edges or "none" for name, edges in cuts.items()}}
     most = MAX_ALPHABET if options.merges_answers else options.max_values
     table = replace(options, bins=bins, pool=None, max_values=most)
-    columns = columns_of(held.names, table, fields=held.fields)
-    scan = TableScan(held, columns, table)
-    counts = [np.zeros(0, dtype=np.int64)] * len(columns)
+    scan = TableScan(held, columns_of(held.names, table, fields=held.fields), table)
 
-    def count(batches: Iterator[Any]) -> None:
+    def count(batches: Iterator[CodedBatch]) -> list[PairAccumulator]:
+        counted = [PairAccumulator(1) for _ in scan.columns]
         for batch in batches:
-            for index, codes in enumerate(batch.codes):
-                size = max(batch.sizes[index], len(counts[index]))
-                total = np.bincount(codes, minlength=size)
-                total[: len(counts[index])] += counts[index]
-                counts[index] = total
+            for one, codes, size in zip(counted, batch.codes, batch.sizes, strict=True):
+                one.add([codes], [size])
+        return counted
 
-    scan.read(count)
+    counted = scan.read(count)
     domain, orders = scan.finish()
     return domain, [
-        np.array([part[code] if code < len(part) else 0 for code in order.tolist()])
-        for part, order in zip(counts, orders, strict=True)
+        one.counts(Domain([attribute]), [order]).marginal(0)
+        for one, attribute, order in zip(counted, domain, orders, strict=True)
     ]

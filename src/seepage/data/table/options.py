@@ -169,13 +169,16 @@ class TableOptions:
         """Whether records with missing values are dropped."""
         return self.missing == "drop"
 
+    def given_rule(self, name: str) -> BinRule:
+        """Return the rule that `bins` gives for a column; None if it gives none."""
+        given = self.bins
+        return given.get(name, given.get(ALL_OTHERS)) if isinstance(given, Mapping) else given
+
     def bins_of(self, name: str) -> "BinningRule":
         """Return the binning rule of a numeric column."""
-        from seepage.data.table.bins import DEFAULT_RULE, read_rule
+        from seepage.data.table.bins import read_rule
 
-        given = self.bins
-        rule = given.get(name, given.get(ALL_OTHERS)) if isinstance(given, Mapping) else given
-        return DEFAULT_RULE if rule is None else read_rule(rule)
+        return read_rule(self.given_rule(name))
 
     def markers_of(self, name: str) -> Sequence[str]:
         """Return the strings that mean missing in a column."""
