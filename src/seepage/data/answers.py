@@ -17,12 +17,10 @@ import pyarrow as pa
 
 from seepage._numerics import Integers
 from seepage.data.answer_rule import AnswerRule, interval_edges, least_share, with_catch_all
-from seepage.data.counting.count import PairAccumulator
 from seepage.data.domain import Attribute, Domain
-from seepage.data.spark import is_spark_frame
 from seepage.data.table.bins import NumberSummary
 from seepage.data.table.column import is_number_type
-from seepage.data.table.options import MAX_ALPHABET
+from seepage.data.table.options import MAX_ALPHABET, is_spark_frame
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import CodedBatch, TableScan, check_records, columns_of, summaries_of
 from seepage.data.table.sources import Source, open_frame, open_source
@@ -257,16 +255,17 @@ def _scan(
     table = replace(options, bins=bins, pool=None, max_values=most)
     scan = TableScan(held, columns_of(held.names, table, fields=held.fields), table)
 
-    def count(batches: Iterator[CodedBatch]) -> list[PairAccumulator]:
-        counted = [PairAccumulator(1) for _ in scan.columns]
+    def count(batches: Iterator[CodedBatch]) -> list[Integers]:
+        counts = [np.zeros(0, dtype=np.int64) for _ in scan.columns]
         for batch in batches:
-            for one, codes, size in zip(counted, batch.codes, batch.sizes, strict=True):
-                one.add([codes], [size])
-        return counted
+            for index, (codes, size) in enumerate(zip(batch.codes, batch.sizes, strict=True)):
+                counts[index] = np.bincount(codes, minlength=size) + _padded(counts[index], size)
+        return counts
 
-    counted = scan.read(count)
+    counts = map(_padded, scan.read(count), scan.sizes)
     domain, orders = scan.finish()
-    return domain, [
-        one.counts(Domain([attribute]), [order]).marginal(0)
-        for one, attribute, order in zip(counted, domain, orders, strict=True)
-    ]
+    return domain, [part[order] for part, order in zip(counts, orders, strict=True)]
+
+
+def _padded(counts: Integers, size: int) -> Integers:
+    return np.pad(counts, (0, size - len(counts)))

@@ -25,10 +25,9 @@ from seepage.data.column_kinds import (
 from seepage.data.domain import ALL_OTHERS, short_list
 from seepage.data.inputs import as_pairs, is_counted, table_of
 from seepage.data.pairs import PairCounts
-from seepage.data.spark import is_spark_frame
 from seepage.data.table.column import readable
 from seepage.data.table.labels import NUMBER, marker_labels
-from seepage.data.table.options import TableOptions
+from seepage.data.table.options import TableOptions, is_spark_frame
 from seepage.data.table.sources import BATCH_ROWS, FrameSource, Source, open_frame, open_source
 from seepage.errors import DataWarning, InputError, Setting, TableError, Text
 

@@ -18,8 +18,7 @@ from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import RecordOptions, Records
-from seepage.data.spark import uses_spark
-from seepage.data.table.options import ENGINES, DataOptions, TableOptions
+from seepage.data.table.options import ENGINES, DataOptions, TableOptions, uses_spark
 from seepage.errors import DomainError, InputError
 
 RECODING_OPTIONS = ("columns", "drop", "pool")

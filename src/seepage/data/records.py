@@ -29,8 +29,7 @@ from seepage.data.counting.distinct import (
 )
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.spark import uses_spark
-from seepage.data.table.options import ANSWERS, DataOptions
+from seepage.data.table.options import ANSWERS, DataOptions, uses_spark
 from seepage.errors import DomainError
 
 if TYPE_CHECKING:

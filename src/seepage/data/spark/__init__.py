@@ -17,33 +17,6 @@ from seepage.errors import InputError, TableError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SPARK = "spark"
-
-
-def is_spark_frame(data: Any) -> bool:
-    """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not imported.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> is_spark_frame(pa.table({"a": [1, 2]}))
-    False
-    """
-    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
-    return ("pyspark.sql.dataframe", "DataFrame") in kinds
-
-
-def uses_spark(data: Any, engine: str, person: str | None) -> bool:
-    """Return whether Spark reads `data`; it does not look for a person's first record."""
-    used = engine == SPARK or is_spark_frame(data)
-    if used and person is not None:
-        raise TableError(
-            "Spark reads every record; give it a DataFrame with one for each person "
-            f"(dropDuplicates), without {person!r}",
-            parameter="person",
-        )
-    return used
-
 
 def spark_session(master: str | None = None) -> "SparkSession":
     """Return the running Spark session of any thread, or start one that stays for later calls.

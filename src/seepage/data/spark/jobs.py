@@ -15,14 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
-from seepage.data.spark import (
-    SPARK,
-    is_spark_frame,
-    spark_session,
-    translated_errors,
-    without_pandas_warning,
-)
+from seepage.data.spark import spark_session, translated_errors, without_pandas_warning
 from seepage.data.table.column import Column
+from seepage.data.table.options import SPARK, is_spark_frame
 from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files
 from seepage.errors import SeepageError, Setting, TableError, Text
 

@@ -26,7 +26,8 @@ FEW_NUMBERS = 50
 ANSWERS = ("merged", "as-is")
 """Values of the option `answers`, see `seepage.data.answers`."""
 
-ENGINES = ("auto", "spark")
+SPARK = "spark"
+ENGINES = ("auto", SPARK)
 """Values of the option `engine`."""
 
 BinRule: TypeAlias = int | str | Sequence[float] | None
@@ -176,9 +177,10 @@ class TableOptions:
 
     def bins_of(self, name: str) -> "BinningRule":
         """Return the binning rule of a numeric column."""
-        from seepage.data.table.bins import read_rule
+        from seepage.data.table.bins import DEFAULT_RULE, read_rule
 
-        return read_rule(self.given_rule(name))
+        rule = self.given_rule(name)
+        return DEFAULT_RULE if rule is None else read_rule(rule)
 
     def markers_of(self, name: str) -> Sequence[str]:
         """Return the strings that mean missing in a column."""
@@ -245,6 +247,31 @@ class DataOptions(TableOptions):
     def reading(self) -> dict[str, Any]:
         """The options of reading `data` that differ from their defaults, by name."""
         return changed(self, DataOptions)
+
+
+def is_spark_frame(data: Any) -> bool:
+    """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not imported.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_spark_frame(pa.table({"a": [1, 2]}))
+    False
+    """
+    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
+    return ("pyspark.sql.dataframe", "DataFrame") in kinds
+
+
+def uses_spark(data: Any, engine: str, person: str | None) -> bool:
+    """Return whether Spark reads `data`; it does not look for a person's first record."""
+    used = engine == SPARK or is_spark_frame(data)
+    if used and person is not None:
+        raise TableError(
+            "Spark reads every record; give it a DataFrame with one for each person "
+            f"(dropDuplicates), without {person!r}",
+            parameter="person",
+        )
+    return used
 
 
 def _is_text_encoding(name: Any) -> bool:
