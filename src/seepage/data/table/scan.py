@@ -134,14 +134,16 @@ class TableScan:
         Parameters
         ----------
         consume
-            Function of an iterator over the batches.  If a numeric column exceeds 50 values
-            only after the first batch, the iterator ends early, the outcome is discarded, and
-            `consume` is called once more, with the bin edges of all such columns known.
+            Function of an iterator over the batches.  If a numeric column exceeds 50 values, the
+            iterator ends early, the outcome is discarded, and `consume` is called once more, with
+            the bin edges of all such columns known.
         progress
             Called with the number of records read and their total, None if unknown.
         """
         outcome = consume(self._pass(progress))
-        return outcome if self._complete else consume(self._pass(progress))
+        while not self._complete:
+            outcome = consume(self._pass(progress))
+        return outcome
 
     def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
         """Yield the batches coded in the domain of the options, in one pass."""
@@ -154,17 +156,12 @@ class TableScan:
         self._reset()
         batches = self._coded()
         for arrays, codes, first in batches:
-            unbinned = _without_codes(codes)
-            if unbinned and self.rows_read > len(arrays[0]):
-                late = {index for _, rest, _ in batches for index in _without_codes(rest)}
-                find_edges(self._source, [self.columns[i] for i in sorted({*unbinned, *late})])
-                return
+            unbinned = set(_without_codes(codes))
             if unbinned:
-                find_edges(self._source, [self.columns[index] for index in unbinned])
-                for index in unbinned:
-                    column, array = self.columns[index], arrays[index]
-                    column.start(array.type)
-                    codes[index] = column.code(array, first)
+                if self.rows_read > len(arrays[0]):  # find all such columns before the next pass
+                    unbinned.update(i for _, rest, _ in batches for i in _without_codes(rest))
+                find_edges(self._source, [self.columns[index] for index in sorted(unbinned)])
+                return
             batch = self._selected(codes, [], first)
             if self.beside is not None and batch.kept is not None:
                 self.beside = self.beside.filter(batch.kept)
