@@ -81,14 +81,16 @@ def test_the_next_step_names_python_parameters():
 
 
 def test_the_next_step_is_the_design_of_the_same_table():
-    command = "seepage analyse 'my table.csv' -e 1 --columns=x0,x1 --strongest 3 --limit 1.5"
-    found = sp.analyse(COPIES, 1.0, limit=1.5, guarantee="exact", command=command).verdict
-    design = "seepage design 'my table.csv' --columns=x0,x1 --limit 1.5"
+    some = {"columns": ["x0", "x1"], "name": "my table.csv"}
+    found = sp.analyse(COPIES, 1.0, limit=1.5, guarantee="exact", **some).verdict
+    design = "seepage design 'my table.csv' --columns x0,x1 --limit 1.5"
     assert found.settle.startswith(f"Next: `{design}` asks each person")
     single = sp.analyse(COPIES, 1.0, limit=[1.5, None, 2], guarantee="exact").verdict
-    assert "`seepage design DATA --limit-of x0=1.5 --limit-of x2=2`" in single.settle
+    assert "`seepage design DATA --limit 1.5 --limit-of x1=none --limit-of x2=2`" in single.settle
     none = sp.analyse("adult", 1.0, mechanism="grr", columns=["sex", "relationship"]).verdict
-    assert none.settle.startswith("No limit is set. Next: `seepage design adult --limit 2`")
+    assert none.settle.startswith(
+        "No limit is set. Next: `seepage design adult --columns sex,relationship --limit 2`"
+    )
     assert none.decision.startswith("sex gives away relationship: a report that favours sex Female")
 
 

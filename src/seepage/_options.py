@@ -7,8 +7,8 @@ The options of a function are a frozen dataclass.  Its fields give the function'
 import functools
 import inspect
 import re
-from collections.abc import Callable
-from dataclasses import MISSING, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, field, fields
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from seepage import _checks
@@ -34,8 +34,9 @@ def option(default: Any, **how: Any) -> Any:
         The field's default; `dict` for an empty mapping.
     how
         How the command line reads it: `short` ("-e"), `name` (if it is not that of the field with
-        dashes), `type` (where the annotation does not say), `choices`, `metavar`, and `each` for a
-        second option that sets the value of one attribute (`--epsilon-of NAME=VALUE`).
+        dashes), `type` (where the annotation does not say), `choices`, `metavar`, `repeat` if
+        several values are given by as many options, and `each` for a second option that sets the
+        value of one attribute (`--epsilon-of NAME=VALUE`).
     """
     made = {"default_factory": dict} if default is dict else {"default": default}
     return field(**made, metadata={"option": True, **how})
@@ -63,6 +64,36 @@ def descriptions(kind: type) -> dict[str, str]:
             sentence = re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
             found = dict.fromkeys(names.split(", "), " ".join(sentence.split())) | found
     return found
+
+
+def flag_of(one: Field[Any]) -> str:
+    """Return the long name of the option that stands for a field."""
+    return f"--{one.metadata.get('name', one.name.replace('_', '-'))}"
+
+
+def command_words(given: Mapping[str, Any], kind: Any) -> Iterator[str]:
+    """Yield the words of a command line that give values of fields that are options.
+
+    Examples
+    --------
+    >>> from seepage.data.table.options import TableOptions
+    >>> given = {
+    ...     "columns": ("a", "b"),
+    ...     "bins": {"a": [0.0, 0.5, 1.0]},
+    ...     "missing_markers": ("?", "-"),
+    ... }
+    >>> " ".join(command_words(given, TableOptions))
+    '--columns a,b --bins a=0,0.5,1 --missing-marker ? --missing-marker -'
+    """
+    for one in fields(kind):
+        if "option" not in one.metadata or one.name not in given:
+            continue
+        value = given[one.name]
+        for name, part in value.items() if isinstance(value, Mapping) else [("", value)]:
+            for single in part if "repeat" in one.metadata else [part]:
+                several = single if isinstance(single, (list, tuple)) else [single]
+                text = ",".join(f"{x:.15g}" if isinstance(x, float) else str(x) for x in several)
+                yield from (flag_of(one), f"{name}={text}" if name not in ("", "*") else text)
 
 
 def changed(options: Any, kind: Any) -> dict[str, Any]:

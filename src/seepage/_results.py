@@ -142,7 +142,7 @@ def html_table(columns: Mapping[str, Column], caption: str) -> str:
     alignments = ["right" if _is_numeric(values) else "left" for values in shown]
     head = _html_row("th", columns, alignments)
     rows = zip(*shown, strict=True)
-    body = "".join(_html_row("td", map(_cell_text, row), alignments) for row in rows)
+    body = "".join(_html_row("td", map(cell_text, row), alignments) for row in rows)
     hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS
     return (
         f"<table><caption style='{CAPTION}'>{escape(caption)}</caption>"
@@ -163,7 +163,8 @@ def _html_row(tag: str, cells: Iterable[str], alignments: Sequence[str]) -> str:
     return f"<tr>{''.join(parts)}</tr>"
 
 
-def _cell_text(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """Return a cell of a table as text, numbers with four significant digits."""
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

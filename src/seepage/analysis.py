@@ -5,7 +5,7 @@ import os
 import shlex
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 
 from seepage import __version__, _checks
 from seepage._files import write_text
-from seepage._options import takes
+from seepage._options import command_words, takes
 from seepage._results import Result, html_table, json_ready, json_text
 from seepage.analysis_options import AnalysisOptions
 from seepage.data.data_check import settle
@@ -23,15 +23,13 @@ from seepage.data.domain import for_each
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import labelled
+from seepage.data.table.options import DataOptions
 from seepage.leakage.leaks import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.result import GUARANTEES, TotalLeakage, TotalsComparison
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_totals
 from seepage.verdict import Verdict, judge, lower_text, upper_text
-
-FLAGS = ("no-counts", "force")
-"""Options of `seepage analyse` without a value."""
 
 Limit = float | Sequence[float | None] | None
 
@@ -60,6 +58,8 @@ class Analysis(Result):
         The version of seepage that computed it.
     notes
         What the check of the columns found: left out, may mean missing; see `check`.
+    table
+        The words of a command line that name the data and the options of reading them.
     """
 
     matrix: LeakageMatrix
@@ -70,6 +70,7 @@ class Analysis(Result):
     experienced: Experience | None = None
     version: str = __version__
     notes: tuple[str, ...] = ()
+    table: tuple[str, ...] = ("DATA",)
 
     @property
     def limits(self) -> list[float | None]:
@@ -85,54 +86,23 @@ class Analysis(Result):
 
     @property
     def design_command(self) -> str:
-        """The command `seepage design` for the same table and limits, 2 nats if none is set.
-
-        From the command of the analysis: data, and those of its options that describe the table.
-        """
-        from seepage.data.table.options import DataOptions
-
-        dashes = "--"
-        described = {dashes + one.name.replace("_", "-") for one in fields(DataOptions)}
-        kept = list[str]()
-        try:
-            words = shlex.split(self.command)[2:]
-        except ValueError:  # of an edited file
-            words = []
-        data = self.name or "DATA"
-        while words:
-            name, joined, _ = (word := words.pop(0)).partition("=")
-            if not word.startswith("-"):
-                data = word
-                continue
-            option = (
-                [word] if joined or name.lstrip("-") in FLAGS or not words else [word, words.pop(0)]
-            )
-            kept += option if name in described else []
-        limit = self.limit if self.limit is not None else 2.0
-        if isinstance(limit, tuple):
-            each = zip(self.matrix.domain.names, limit, strict=True)
-            limits = [
-                part
-                for k, v in each
-                if v is not None
-                for part in (dashes + "limit-of", f"{k}={v:g}")
-            ]
-        else:
-            limits = [dashes + "limit", f"{limit:g}"]
-        return shlex.join(["seepage", "design", data, *kept, *limits])
+        """The command `seepage design` for the same table and limits, 2 nats if none is set."""
+        given = [limit for limit in self.limits if limit is not None] or [2.0]
+        words = [*self.table, "--limit", f"{given[0]:g}"]
+        for name, limit in zip(self.matrix.domain.names, self.limits, strict=True):
+            if self.limit is not None and limit != given[0]:
+                words += ["--limit-of", f"{name}={'none' if limit is None else f'{limit:g}'}"]
+        return shlex.join(["seepage", "design", *words])
 
     def leaks(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, see `find_leaks`."""
         return find_leaks(self.matrix, count)
 
-    def report(self, path: str | os.PathLike[str], *, counts: bool = True) -> None:
-        """Write the report, one self-contained HTML page, atomically.
-
-        Without `counts` the page has no shares of values in single pairs, which come from counts.
-        """
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report, one self-contained HTML page, atomically."""
         from seepage.report import report_page
 
-        write_text(path, report_page(self, counts=counts))
+        write_text(path, report_page(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it.
@@ -157,7 +127,7 @@ class Analysis(Result):
         """Return the leakage matrix as an Altair chart; `totals` and `experienced` have theirs."""
         return self.matrix.chart(self.name)
 
-    def to_dict(self, strongest: int = 10) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the analysis as JSON-compatible data; rows of `cpl` are targets, columns sources.
 
         `domain` and `counts` hold the pair counts, so that the report can be written from the saved
@@ -171,6 +141,7 @@ class Analysis(Result):
             "name": self.name,
             "command": self.command,
             "notes": self.notes,
+            "table": self.table,
             "records": matrix.pairs.records,
             "population": matrix.pairs.population,
             "pooled": matrix.pairs.pooled,
@@ -187,9 +158,8 @@ class Analysis(Result):
             "interval": matrix.interval().to_dict() if not matrix.pairs.pooled else None,
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),
-            "leaks": [leak.to_dict() for leak in self.leaks(strongest)],
+            "leaks": [leak.to_dict() for leak in self.leaks()],
             "same": same_attributes(matrix),
-            "strongest": [self._leak(leak) for leak in matrix.strongest(strongest)],
             "totals": {total.guarantee: _summary(total) for total in self.totals.totals},
             "unavailable": self.totals.unavailable,
             "refuted": self.totals.refuted,
@@ -202,18 +172,6 @@ class Analysis(Result):
         }
         ready: dict[str, Any] = json_ready(content)
         return ready
-
-    def _leak(self, leak: Leak) -> dict[str, Any]:
-        witness = self.matrix[leak.target, leak.source].witness
-        return {
-            "source": leak.source,
-            "target": leak.target,
-            "cpl": leak.leakage,
-            "delta": leak.delta,
-            "likelier": witness and witness.likelier,
-            "other": witness and witness.other,
-            "likely": witness and witness.likely,
-        }
 
     def _headline(self) -> str:
         largest = [f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals.totals]
@@ -274,9 +232,9 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         rng=options.rng,
         progress=options.progress,
     )
-    name = options.name
-    if name is None:
-        name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""
+    named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
+    name = options.name if options.name is not None else Path(named).name
+    table = named or name or "DATA", *command_words(options.reading, DataOptions)
     data, settled, notes = settle(data, options, asked=False, stacklevel=4)
     reading = {**options.reading, **settled}
     if options.sample is not None:
@@ -307,7 +265,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         how = options.view, draws, settings.confidence, settings.rng, settings.progress
         experience = experience_of(counted, matrix.releases, *how)
     about = name, options.command, limits, experience
-    return Analysis(matrix, totals, *about, notes=tuple(notes))
+    return Analysis(matrix, totals, *about, notes=tuple(notes), table=table)
 
 
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:

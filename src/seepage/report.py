@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from seepage import _checks
 from seepage._numerics import Floats, delta_text
 from seepage._pages import render_page, template_text
 from seepage._registry import MECHANISMS
@@ -48,16 +47,13 @@ SHOWN_LIKELY, SHOWN_VALUES = 4, 10
 """Maximum number of likely values, and of shares of source values, of a pair."""
 
 
-def report_page(analysis: Analysis, *, counts: bool = True, audit: Any = None) -> str:
+def report_page(analysis: Analysis, *, audit: Any = None) -> str:
     """Return the report of an analysis as one HTML page.
 
     Parameters
     ----------
     analysis
         The analysis.
-    counts
-        Whether the page contains shares of values in single pairs, which come from pair counts.
-        Counts of single values remain.
     audit
         The `Audit` whose channels were analysed, which heads the page.
 
@@ -68,7 +64,6 @@ def report_page(analysis: Analysis, *, counts: bool = True, audit: Any = None) -
     >>> page.startswith("<!doctype html>"), "https://" in page
     (True, False)
     """
-    _checks.flag(counts, "counts")
     matrix = analysis.matrix
     if math.inf in matrix.epsilons:
         name = matrix.domain.names[matrix.epsilons.tolist().index(math.inf)]
@@ -81,10 +76,9 @@ def report_page(analysis: Analysis, *, counts: bool = True, audit: Any = None) -
         f"{analysis.name or 'Leakage report'}: what attributes give away",
         styles=STYLES,
         script="\n".join(template_text(f"js/{name}.js") for name in SCRIPTS),
-        content=_content(analysis, grid, counts),
+        content=_content(analysis, grid),
         analysis=analysis,
         audit=audit,
-        counts=counts,
         counted=how_many(matrix.pairs),
         caution=sample_caution(matrix.pairs),
         same_budget=len(set(matrix.epsilons.tolist())) == 1,
@@ -145,7 +139,7 @@ def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
     return grid
 
 
-def _content(analysis: Analysis, grid: Sequence[LeakageMatrix], counts: bool) -> dict[str, Any]:
+def _content(analysis: Analysis, grid: Sequence[LeakageMatrix]) -> dict[str, Any]:
     """Return what the script reads, JSON-compatible."""
     matrix, experienced = analysis.matrix, analysis.experienced
     names = matrix.domain.names
@@ -167,7 +161,7 @@ def _content(analysis: Analysis, grid: Sequence[LeakageMatrix], counts: bool) ->
         ],
         "pair": _first_pair(analysis),
         "pairs": [
-            None if target == source else _pair(matrix, target, source, counts)
+            None if target == source else _pair(matrix, target, source)
             for target in range(len(names))
             for source in range(len(names))
         ],
@@ -195,7 +189,7 @@ def _first_pair(analysis: Analysis) -> dict[str, int] | None:
     return {"target": target, "source": source}
 
 
-def _pair(matrix: LeakageMatrix, target: int, source: int, counts: bool) -> dict[str, Any] | None:
+def _pair(matrix: LeakageMatrix, target: int, source: int) -> dict[str, Any] | None:
     """Return witness, saturation and shares of one pair; None if nothing leaks.
 
     Values are given by index, shares under the two target values in ten-thousandths.
@@ -206,22 +200,20 @@ def _pair(matrix: LeakageMatrix, target: int, source: int, counts: bool) -> dict
     channel, domain = matrix.channel(target, source), matrix.domain
     likely = [domain[source].code(str(value)) for value in witness.likely]
     compared = str(witness.likelier), str(witness.other)
-    found: dict[str, Any] = {
+    upper, lower = channel.matrix[[channel.given.code(value) for value in compared]]
+    order = np.argsort(-np.abs(upper - lower), kind="stable")
+    return {
         "likelier": domain[target].code(compared[0]),
         "other": domain[target].code(compared[1]),
         "likely": likely[:SHOWN_LIKELY],
         "more": max(0, len(likely) - SHOWN_LIKELY),
         "saturation": _saturation(channel.matrix),
-    }
-    if counts:
-        upper, lower = channel.matrix[[channel.given.code(value) for value in compared]]
-        order = np.argsort(-np.abs(upper - lower), kind="stable")
-        found["rows"] = [
+        "rows": [
             [u, _ten_thousandths(upper[u]), _ten_thousandths(lower[u]), u in likely]
             for u in order[:SHOWN_VALUES].tolist()
-        ]
-        found["rest"] = max(0, len(order) - SHOWN_VALUES)
-    return found
+        ],
+        "rest": max(0, len(order) - SHOWN_VALUES),
+    }
 
 
 def _ten_thousandths(share: float) -> int:

@@ -89,6 +89,7 @@ class _SavedAnalysis(msgspec.Struct):
     domain: list[_SavedAttribute]
     counts: str
     notes: tuple[str, ...] = ()
+    table: tuple[str, ...] = ("DATA",)
 
 
 def _array(kind: Any, value: Any) -> Floats:
@@ -150,6 +151,7 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
         saved.experienced,
         saved.seepage,
         saved.notes,
+        saved.table,
     )
 
 

@@ -107,6 +107,10 @@ def test_count_then_analyse_equals_analysing_the_table(survey, tmp_path):
     first, second = json.loads(counted.stdout), json.loads(direct.stdout)
     assert first.pop("name") != second.pop("name")
     assert first.pop("command") == second.pop("command")
+    assert (first.pop("table"), second.pop("table")[:2]) == (
+        [str(pairs)],
+        [str(survey), "--columns"],
+    )
     for found in (first, second):
         del found["verdict"]["settle"]  # it names the file
     assert first == second

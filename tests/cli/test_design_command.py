@@ -129,9 +129,6 @@ def test_the_page_of_a_plan_comes_with_it_or_later_and_replaces_itself(folder):
     later = run("report", "paged.json", "-o", "later.html", cwd=folder)
     assert later.stdout == "wrote later.html\n"
     assert (folder / "later.html").read_text() == page.replace("survey.csv", "paged.json")
-    rejected = run("report", "paged.json", "--no-counts", "-o", "later.html", cwd=folder)
-    assert rejected.returncode == 2
-    assert "the page of a plan has no pair counts" in rejected.stderr
 
 
 def test_a_damaged_plan_is_named_as_such(folder):

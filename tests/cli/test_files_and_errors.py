@@ -146,7 +146,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("benchmark", "analysers", "t.pairs", "t.pairs"), "each DATA must be given once"),
         (("analyse", "t.csv", "--encoding", "nosuch"), "encoding that Python knows, got 'nosuch'"),
         (("analyse", "t.csv", "--delimiter", ""), "must be one ASCII character, got ''"),
-        (("analyse", "t.csv", "--bins", "3", "--bins", "4"), "each column once, got '4' too"),
+        (("analyse", "t.csv", "--bins", "3", "--bins", "4"), "each once, got '4' too"),
         (("analyse", "t.pairs", "--epsilon-of", "sleep=1", "--epsilon-of", "sleep=2"), "twice"),
         (("analyse", "t.pairs", "--columns", ""), "there is no column left"),
         (
@@ -243,7 +243,7 @@ def test_a_dataset_keeps_its_own_bins(tmp_path, monkeypatch, options):
     if not sp.dataset("adult").at_hand:
         pytest.skip("the records of Adult are not at hand")
     monkeypatch.chdir(tmp_path)
-    totals = ("--guarantee", "merged", "--strongest", "0", *options)
+    totals = ("--guarantee", "merged", *options)
     as_json = ("--format", "json")
     records = run("analyse", "adult", *totals, *as_json)
     assert records.returncode == 0, records.stderr
@@ -258,7 +258,7 @@ def test_a_dataset_keeps_its_own_settings(monkeypatch):
     own = {"missing": "drop", "missing_markers": ["?"], "max_values": 5, "bins": 3}
     made = Dataset("madeup", "t", (), lambda: table, "l", "c", "a", table=own)
     monkeypatch.setitem(DATASETS, "madeup", made)
-    command = ("analyse", "madeup", "--guarantee", "merged", "--strongest", "0", "--columns", "a,b")
+    command = ("analyse", "madeup", "--guarantee", "merged", "--columns", "a,b")
     assert run(*command).stdout.startswith("madeup: 1 records, 2 attributes")
     assert run(*command, "--missing-marker", "none").stdout.startswith("madeup: 2 records")
 

@@ -61,10 +61,8 @@ def test_pair_counts_have_the_totals_that_need_no_records(folder):
 
 
 def test_guarantees_are_named(folder):
-    done = run("analyse", "t.csv", "--guarantee", "exakt", "--strongest", 0, cwd=folder)
+    done = run("analyse", "t.csv", "--guarantee", "exakt", cwd=folder)
     assert done.stderr.startswith("seepage: --guarantee must be one of")
-    done = run("analyse", "t.csv", "--guarantee", "worst", "--plan", "plan.json", cwd=folder)
-    assert "--guarantee has no effect" in done.stderr
 
 
 def test_json_and_csv_of_a_sample_say_so(folder):
@@ -91,7 +89,6 @@ def test_a_benchmark_of_a_sample_says_so(folder, tmp_path, which):
 
 COUNTED = "has no effect: t.pairs is counted already"
 SPARK = "reads Parquet files, and t.pairs is counted already"
-PLANNED = "has no effect: with --plan, DATA are reports"
 WITHOUT_EFFECT = {
     "bins of counts": ("count t.pairs -o x --bins a=0,1,2", f"--bins {COUNTED}"),
     "missing in counts": ("count t.pairs -o x --missing drop", f"--missing {COUNTED}"),
@@ -101,9 +98,6 @@ WITHOUT_EFFECT = {
     "domain of counts": ("count t.pairs -o x --domain t.pairs", f"--domain {COUNTED}"),
     "engine of counts": ("count t.pairs -o x --engine spark", f"--engine spark {SPARK}"),
     "counts to calibrate": ("calibrate t.pairs --limit 3 --bins 4", f"--bins {COUNTED}"),
-    "spark of reports": ("analyse t.csv --plan plan.json --engine spark", f"--engine {PLANNED}"),
-    "sample of reports": ("analyse t.csv --plan plan.json --sample 9", f"--sample {PLANNED}"),
-    "budget of reports": ("analyse t.csv --plan plan.json --epsilon 9", f"--epsilon {PLANNED}"),
 }
 
 

@@ -338,13 +338,11 @@ def test_commands_read_lines_and_name_the_bad_ones(tmp_path):
     PLAN.save(tmp_path / "plan.json")
     lines = [*client_lines(500), "my secret answer\n"]
     path = written(tmp_path / "reports.jsonl", lines)
-    for arguments in (["estimate", str(path)], ["analyse", str(path)]):
-        done = run(*arguments, "--plan", str(tmp_path / "plan.json"), "--format", "json")
-        assert done.returncode == 0
-        assert "reports.jsonl: 1 line left out as malformed (line 501)" in done.stderr
-        assert "secret" not in done.stdout + done.stderr
-        assert '"reports": 500' in done.stdout or '"records": 500' in done.stdout
-    json.loads(done.stdout)
+    done = run("estimate", path, "--plan", tmp_path / "plan.json", "--format", "json")
+    assert done.returncode == 0
+    assert "reports.jsonl: 1 line left out as malformed (line 501)" in done.stderr
+    assert "secret" not in done.stdout + done.stderr
+    assert json.loads(done.stdout)["records"] == 500
 
 
 def test_estimates_from_lines_equal_those_from_a_table(tmp_path):

@@ -102,19 +102,10 @@ def test_tables_and_pictures_are_saved(opened, lived_page):
         assert {"#0072B2", "#9CCDEB"} & set(marks)
 
 
-def test_a_page_without_counts_says_so_and_has_none(opened):
-    found = copies(["exact"], 2.5)
-    whole, bare = report_page(found), report_page(found, counts=False)
-    assert '"rows":' not in bare
-    assert '"rows":' in whole
-    page = opened(whole)
+def test_a_page_says_that_it_holds_shares_of_pairs(opened):
+    page = opened(report_page(copies(["exact"], 2.5)))
     assert "from the pair counts of the data" in page.inner_text("header")
     assert page.locator("#pair .distributions").count() == 2
-    page = opened(bare)
-    assert "holds no pair counts" in page.inner_text("header")
-    page.evaluate("seepage.setPair(0, 1)")
-    assert page.inner_text("#pair-title") == "b → a"
-    assert page.locator("#pair .distributions").count() == 0
 
 
 def test_the_phone_shows_the_selected_cell(opened):

@@ -226,7 +226,7 @@ class Audit(Result):
             lines += [f"  {line}" for line in (one.sentence, one.next_step) if line]
         return [*lines, *self.notes]
 
-    def report(self, path: str | os.PathLike[str], *, counts: bool = True) -> None:
+    def report(self, path: str | os.PathLike[str]) -> None:
         """Write the page of the analysis, headed by the audit; needs `data`."""
         from seepage.report import report_page
 
@@ -234,7 +234,7 @@ class Audit(Result):
             raise InputError("data must be given for a page", parameter="data")
         finite = math.inf not in self.analysis.matrix.epsilons
         shown = self.analysis if finite else self.claimed
-        write_text(path, report_page(shown, counts=counts, audit=self))
+        write_text(path, report_page(shown, audit=self))
 
     def chart(self) -> Any:
         """Return realised epsilons and claims as an Altair chart."""

@@ -10,13 +10,11 @@ from typing import Any
 
 import click
 
-from seepage import _checks
 from seepage._files import write_text
 from seepage._results import json_text
 from seepage.analysis_options import AnalysisOptions
 from seepage.cli.options import (
     MASTER,
-    all_options_but,
     chart_option,
     click_options,
     count_data,
@@ -29,31 +27,27 @@ from seepage.cli.options import (
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
+    columns_text,
     emit,
     option_names,
     progress_bar,
     text_columns,
-    write_chart,
+    write_page,
     write_result,
 )
 from seepage.data.domain import sample_caution
 from seepage.data.table.options import DataOptions, TableOptions
 from seepage.errors import InputError
 
-NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave pair counts out of the page.")
-
 
 @click.command("analyse", cls=FileCommand)
 @click.argument("data")
 @click_options(AnalysisOptions)
 @MASTER
-@click.option("--strongest", type=int, default=10, help="How many leaks to print.")
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
-@NO_COUNTS
-@click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
 @chart_option("the matrix")
 @output_options
-def analyse(data: str, form: str, output: str | None, strongest: int, **options: Any) -> None:
+def analyse(data: str, form: str, **options: Any) -> None:
     """Analyse DATA: the leakage of every attribute about every other, and in total.
 
     \b
@@ -62,69 +56,28 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
       seepage analyse survey.csv --epsilon 2 --mechanism oue --view inferred
       seepage analyse survey.csv --mechanism grr --guarantee all --report survey.html
       seepage analyse data/ --guarantee all --sample 100000 --engine spark --master spark://host:7077
-      seepage analyse reports.parquet --plan plan.json
       seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
-    if options["plan"] is not None:
-        _analyse_reports(data, strongest, options)
-        return
     from seepage.analysis import analyse as analyse_data
 
-    _checks.integer(strongest, "--strongest", 0)
     if form == "csv":
         reject_options(["limit"], "CSV has the leakages only; JSON and the table show it")
-    if options["report"] is None:
-        reject_options(["no_counts"], "it is about the page that --report writes")
-    chosen = given(AnalysisOptions)
     if not {"sampled", "all"} & set(options["guarantee"]):
         reject_options(["reports", "target_delta", "confidence"], "it is of --guarantee sampled")
     command = shlex.join(["seepage", *sys.argv[1:]])
     with engine_session(data), progress_bar("analysing") as progress:
-        analysis = analyse_data(data, progress=progress, command=command, **chosen)
-    counted = analysis.matrix.pairs
-    print_reading_notes(data, counted.domain, counted.marginals, analysis.notes)
-    write_chart(analysis, options["chart"])
-    if options["report"] is not None:
-        analysis.report(options["report"], counts=not options["no_counts"])
-        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
-    emit(_format_analysis(analysis, form, strongest), output, private=form == "json")
+        analysis = analyse_data(data, progress=progress, command=command, **given(AnalysisOptions))
+    print_reading_notes(data, analysis.matrix.domain, analysis.notes)
+    write_page(analysis.report)
+    write_result(analysis, lambda: _analysis_text(analysis), private=True)
+    if form == "csv" and (caution := sample_caution(analysis.matrix.pairs)) is not None:
+        click.echo(f"{analysis.name}: {caution}", err=True)
 
 
-def _analyse_reports(data: str, strongest: int, options: dict[str, Any]) -> None:
-    """Print the leakages estimated from collected reports, with their confidence intervals."""
-    from seepage.cli.collect import readable_reports
-    from seepage.plan import Plan
-
-    used = ("data", "plan", "view", "strongest", "form", "output")
-    reject_options(all_options_but(*used), "with --plan, DATA are reports, and the plan says how")
-
-    plan = Plan.load(options["plan"])
-    reports = readable_reports(data, plan)
-    with progress_bar("analysing") as progress:
-        analysis = plan.analyse(reports, view=options["view"], progress=progress)
-    write_result(analysis, _report_leaks_text, Path(data).name, strongest)
-
-
-def _report_leaks_text(analysis: Any, name: str, strongest: int) -> str:
-    heading = (
-        f"{name}: leakage from the reports alone, for pairs asked together, each "
-        f"with its own interval of confidence {analysis.confidence:g}; view: {analysis.view}"
-    )
-    return "\n".join([heading, *analysis.sentences(strongest)])
-
-
-def _format_analysis(analysis: Any, form: str, strongest: int) -> str:
-    if form == "json":
-        return json_text(analysis.to_dict(strongest))
-    if form == "csv":
-        caution = sample_caution(analysis.matrix.pairs)
-        if caution is not None:
-            click.echo(f"{analysis.name}: {caution}", err=True)
-        return analysis.to_csv()  # type: ignore[no-any-return]
+def _analysis_text(analysis: Any) -> str:
     from seepage.cli.analysis_text import analysis_text
 
-    width = shutil.get_terminal_size((120, 24)).columns
-    return analysis_text(analysis, analysis.name, strongest, width)
+    return analysis_text(analysis, shutil.get_terminal_size((120, 24)).columns)
 
 
 @click.command("check", cls=FileCommand)
@@ -146,7 +99,7 @@ def check(data: str, **_: Any) -> None:
 
     found = check_data(data, **given(TableOptions))
     width = shutil.get_terminal_size().columns
-    write_result(found, lambda one: one.text(Path(data).name, width).naming(option_names()))
+    write_result(found, lambda: found.text(Path(data).name, width).naming(option_names()))
 
 
 @click.command("report", cls=FileCommand)
@@ -157,8 +110,7 @@ def check(data: str, **_: Any) -> None:
     type=click.Path(file_okay=False),
     help="A folder for the evidence pack of a plan: page, answers to reviewers, registry entry.",
 )
-@NO_COUNTS
-def report(results: tuple[str, ...], output: str, evidence: str | None, no_counts: bool) -> None:
+def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
     """Draw RESULT as one HTML page: an analysis of `analyse --format json`, or a plan.
 
     Several plans are drawn side by side.  The page needs no server: send it, open it, print it.
@@ -173,29 +125,27 @@ def report(results: tuple[str, ...], output: str, evidence: str | None, no_count
     """
     from seepage.plan.plan_file import is_plan_file
 
-    result, *others = results
-    if others:
+    if evidence is not None and (len(results) > 1 or not is_plan_file(results[0])):
+        reject_options(["evidence"], "an evidence pack is of one plan")
+    if len(results) > 1:
         from seepage.plan import Plan
         from seepage.plan.plan_page import compare_page
 
-        reject_options(["no_counts", "evidence"], "several plans are compared on one page")
         write_text(output, compare_page({Path(path).name: Plan.load(path) for path in results}))
-    elif is_plan_file(result):
+    elif is_plan_file(results[0]):
         from seepage.plan import Plan
 
-        reject_options(["no_counts"], "the page of a plan has no pair counts")
-        plan = Plan.load(result)
+        plan = Plan.load(results[0])
         if evidence is not None:
             reject_options(["output"], "the evidence pack has a page of its own")
-            files = plan.evidence(evidence, name=Path(result).stem)
+            files = plan.evidence(evidence, name=Path(results[0]).stem)
             click.echo(f"wrote {', '.join(file.name for file in files)} -> {evidence}")
             return
-        plan.report(output, name=Path(result).name)
+        plan.report(output, name=Path(results[0]).name)
     else:
         from seepage.analysis import Analysis
 
-        reject_options(["evidence"], "an evidence pack is of a plan")
-        Analysis.load(result).report(output, counts=not no_counts)
+        Analysis.load(results[0]).report(output)
     click.echo(f"wrote {output}")
 
 
@@ -238,20 +188,8 @@ def stream(
     else:
         chain = count_data(str(data), TableOptions)
     leakage = stream_leakage(chain, epsilon, steps=steps)
-    write_result(leakage, _stream_text)
-
-
-def _stream_text(leakage: Any) -> str:
-    header = ["step", "backward", "forward", "total"]
-    rows = [
-        [str(step), *(f"{value:.6g}" for value in values)]
-        for step, values in enumerate(
-            zip(leakage.backward, leakage.forward, leakage.total, strict=True), start=1
-        )
-    ]
-    lines = ["Leakage over time (nats), assumed: each value depends on the previous one only"]
-    lines.append(text_columns([header, *rows]))
-    return "\n".join(lines)
+    head = "Leakage over time (nats), assumed: each value depends on the previous one only"
+    write_result(leakage, lambda: f"{head}\n{columns_text(leakage._columns())}")
 
 
 # Pair counts and datasets ------------------------------------------------------------------------

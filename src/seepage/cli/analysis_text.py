@@ -1,16 +1,13 @@
 """Analyses, calibrations and designs as text for a terminal."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
 
 from seepage._numerics import delta_text
 from seepage.analysis import Analysis
 from seepage.cli.output import option_names, text_columns
 from seepage.data.domain import how_many, sample_caution
 from seepage.errors import naming
-from seepage.leakage.intervals import LeakageIntervals
-from seepage.leakage.leaks import same_attributes, skip_patterns, support
+from seepage.leakage.leaks import Leak, same_attributes, skip_patterns, support
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals.experienced import ESTIMATE, Experience
 from seepage.totals.result import GUARANTEES, TotalLeakage
@@ -20,8 +17,8 @@ VIEWS = {
     "report": "the adversary keeps the whole report",
     "inferred": "the adversary keeps only the value inferred from the report",
 }
-SHOWN_ATTRIBUTES = 40
-"""Rows of tables by attribute; the matrix of more attributes is not printed."""
+SHOWN_ATTRIBUTES, SHOWN_LEAKS = 40, 10
+"""Rows of tables by attribute (the matrix of more is not printed), and leaks."""
 MAX_NAME = 24
 CELL_WIDTH = 6
 """Characters of a cell of the matrix."""
@@ -30,13 +27,13 @@ UNIT = f"1 nat: {math.e:.2g} times likelier"
 """Explanation of the unit, printed where nats first occur."""
 
 
-def analysis_text(analysis: Analysis, name: str, strongest: int, width: int) -> str:
+def analysis_text(analysis: Analysis, width: int) -> str:
     """Return an analysis as text whose matrix fits into `width` characters."""
     matrix = analysis.matrix
     parts = [
-        _heading(matrix, name),
+        _heading(matrix, analysis.name),
         _verdict_text(analysis),
-        _leaks_text(analysis, strongest),
+        _leaks_text(analysis),
         _matrix_text(matrix, width),
         _totals_text(analysis),
         "" if analysis.experienced is None else _experience_text(analysis.experienced),
@@ -65,126 +62,99 @@ def _verdict_text(analysis: Analysis) -> str:
     if not judged:
         return ""
     lines = [verdict.decision, verdict.basis, naming(verdict.settle, option_names())]
-    relaxed = any(judgement.relaxed_by for judgement in judged)
-    rows = [["", "limit", "at least", "at most", *(["but for delta"] if relaxed else []), ""]]
-    rows += [[_short(j.attribute), *_judgement_cells(j, relaxed)] for j in judged]
+    rows = [["", "limit", "at least", "at most", "but for delta", ""], *map(_judgement_row, judged)]
+    if not any(judgement.relaxed_by for judgement in judged):
+        rows = [[*row[:4], row[-1]] for row in rows]
     table = text_columns(rows, most=SHOWN_ATTRIBUTES)
-    head = f"Limits (nats; {UNIT})"
-    return "\n".join([*(line for line in lines if line), "", head, table])
+    return "\n".join([*filter(None, lines), "", f"Limits (nats; {UNIT})", table])
 
 
-def _judgement_cells(j: Judgement, relaxed: bool) -> list[str]:
+def _judgement_row(j: Judgement) -> list[str]:
     """Return limit, what holds for every report, what holds but for a delta, and the state."""
     lower, upper = j.texts
     upper = f"{upper} {j.upper_by}" if j.upper_by else "unknown"
     rest = f"{upper_text(j.relaxed)} {j.relaxed_by}{delta_text(j.delta)}" if j.relaxed_by else "-"
-    certain = [f"{j.limit:g}", f"{lower} {j.lower_by}", upper]
-    return [*certain, *([rest] if relaxed else []), str(j.state)]
+    return [_short(j.attribute), f"{j.limit:g}", f"{lower} {j.lower_by}", upper, rest, str(j.state)]
 
 
-def _leaks_text(analysis: Analysis, count: int) -> str:
-    """Return the leaks with the largest lower confidence limits for the population."""
-    matrix = analysis.matrix
-    if not count or len(matrix.domain) < 2:
-        return ""
-    budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
+def _leaks_text(analysis: Analysis) -> str:
+    """Return the strongest leaks, and what too few records or missing values hide."""
+    matrix, leaks = analysis.matrix, analysis.leaks(SHOWN_LEAKS)
+    lines = [line for leak in leaks for line in _leak_lines(leak, matrix)]
     if matrix.pairs.pooled:
-        return _pooled_text(matrix, budgets, count)
-    lines = []
-    for leak in analysis.leaks(count):
-        ends = f"{' = '.join(leak.sources)} -> {' = '.join(leak.targets)}"
-        lines.append(
-            f"  {ends}: {leak.leakage:.2f}{delta_text(leak.delta)} of at most "
-            f"{budgets[leak.source]:.2f}, {lower_text(leak.lower)} to {upper_text(leak.upper)} "
-            "in the population"
-        )
-        lines += [f"      {leak.sentence()}"] if leak.witness else []
+        head = "Largest leakages of the table, values pooled (source -> target, in nats)"
+        return "\n".join([head, *lines])
     intervals = matrix.interval()
-    if not lines and intervals.lower.any():
+    if len(matrix.domain) < 2 or (not leaks and intervals.lower.any()):
         return ""
     unit = "" if analysis.limit is not None else f"; {UNIT}"
-    about = f"confidence {intervals.confidence:g} for all intervals at once"
-    about += f", {intervals.condition}"
-    head = f"Strongest leaks (source -> target, in nats{unit}; {about})"
-    if lines:
-        lines.append(
-            f"  witnesses: among values with at least {support(matrix):,} records, "
-            "missing ones left out"
-        )
-    else:
-        records = f"{matrix.pairs.records:,} records"
-        lines.append(f"  none is established: with {records} all lower confidence limits are 0")
-    skips = [f"  {text}" for text in skip_patterns(matrix.pairs)[:count]]
-    return "\n".join([head, *lines, *skips, *_too_few(intervals, count)])
+    about = f"confidence {intervals.confidence:g} for all intervals at once, {intervals.condition}"
+    count = f"{support(matrix):,} records, missing ones left out"
+    lines.append(
+        f"  witnesses: among values with at least {count}"
+        if leaks
+        else f"  none is established: with {matrix.pairs.records:,} records all lower confidence "
+        "limits are 0"
+    )
+    lines += [f"  {text}" for text in skip_patterns(matrix.pairs)[:SHOWN_LEAKS]]
+    lines += [f"  {few.sentence()}" for few in intervals.too_few[:SHOWN_LEAKS]]
+    if others := [few.attribute for few in intervals.too_few[SHOWN_LEAKS:]]:
+        lines.append(f"  too few records to say about some values of {', '.join(others)} too")
+    return "\n".join([f"Strongest leaks (source -> target, in nats{unit}; {about})", *lines])
 
 
-def _too_few(intervals: LeakageIntervals, count: int) -> Iterator[str]:
-    """Yield a line for each of the first `count` attributes with rare values, one for the rest."""
-    for few in intervals.too_few[:count]:
-        yield f"  {few.sentence()}"
-    if others := [few.attribute for few in intervals.too_few[count:]]:
-        yield f"  too few records to say about some values of {', '.join(others)} too"
-
-
-def _pooled_text(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -> str:
-    lines = []
-    for leak in matrix.strongest(count):
-        ends = f"{leak.source} -> {leak.target}"
-        told = f"{leak.leakage:.2f}{delta_text(leak.delta)}"
-        lines.append(f"  {ends}: {told} of at most {budgets[leak.source]:.2f}")
-        evidence = replace(leak, witness=matrix[leak.target, leak.source].witness)
-        lines += [f"      {evidence.sentence()}"] if evidence.witness else []
-    head = "Largest leakages of the table, values pooled (source -> target, in nats)"
-    return "\n".join([head, *lines])
+def _leak_lines(leak: Leak, matrix: LeakageMatrix) -> list[str]:
+    """Return a leak with its interval, and its witness in words."""
+    ends = " -> ".join(" = ".join(names) for names in (leak.sources, leak.targets) if names)
+    most = f"{matrix.epsilons[matrix.domain.index(leak.source)]:.2f}"
+    line = f"  {ends or f'{leak.source} -> {leak.target}'}: {leak.leakage:.2f}"
+    line += f"{delta_text(leak.delta)} of at most {most}"
+    if leak.interval:
+        line += f", {lower_text(leak.lower)} to {upper_text(leak.upper)} in the population"
+    return [line, *([f"      {leak.sentence()}"] if leak.witness else [])]
 
 
 def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
     """Return the matrix in blocks of columns that fit the width; "" if it is large."""
-    if len(matrix.domain) > SHOWN_ATTRIBUTES:
+    names = [f"{k:>2} {_short(name)}" for k, name in enumerate(matrix.domain.names, start=1)]
+    if len(names) > SHOWN_ATTRIBUTES:
         return ""
-    names = [
-        f"{number:>2} {_short(name)}" for number, name in enumerate(matrix.domain.names, start=1)
-    ]
-    stub = max(map(len, names))
-    fitting = max(1, (width - stub - 2) // CELL_WIDTH)
-    shown = {"Leakage (nats): rows are targets, columns are sources, numbered as the rows": False}
+    tables = {
+        "Leakage (nats): rows are targets, columns are sources, numbered as the rows": [
+            [f"{value:.2f}" for value in row] for row in matrix.values
+        ]
+    }
     if matrix.deltas.any():
-        shown["Delta of each leakage"] = True
+        tables["Delta of each leakage"] = [
+            [delta_text(delta, 1)[8:] or "0" for delta in row] for row in matrix.deltas
+        ]
+    fitting = max(1, (width - max(map(len, names)) - 2) // CELL_WIDTH)
     blocks = []
-    for heading, deltas in shown.items():
+    for heading, cells in tables.items():
         blocks.append(heading)
+        for target, row in enumerate(cells):
+            row[target] = "-"
         for start in range(0, len(names), fitting):
-            sources = range(start, min(start + fitting, len(names)))
-            header = " " * (stub + 2) + "".join(f"{source + 1:>{CELL_WIDTH}}" for source in sources)
-            lines = [
-                f"  {name:<{stub}}" + "".join(_cell(matrix, target, s, deltas) for s in sources)
-                for target, name in enumerate(names)
-            ]
-            blocks.append("\n".join([header, *lines]))
+            some = slice(start, start + fitting)
+            head = ["", *(str(k) for k in range(1, len(names) + 1)[some])]
+            rows = [[name, *row[some]] for name, row in zip(names, cells, strict=True)]
+            blocks.append(text_columns([head, *rows], narrowest=CELL_WIDTH - 2))
     return "\n".join(blocks)
-
-
-def _cell(matrix: LeakageMatrix, target: int, source: int, delta: bool = False) -> str:
-    if target == source:
-        return f"{'-':>{CELL_WIDTH}}"
-    if delta:
-        return f"{delta_text(matrix.deltas[target, source], 1)[8:] or '0':>{CELL_WIDTH}}"
-    return f"{matrix.values[target, source]:>{CELL_WIDTH}.2f}"
 
 
 def _totals_text(analysis: Analysis) -> str:
     """Return a table of totals by attribute and guarantee, with a legend."""
-    comparison = analysis.totals
+    comparison, matrix = analysis.totals, analysis.matrix
     rows = [["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in comparison.totals)]]
-    for index, attribute in enumerate(analysis.matrix.domain.names):
-        cells = [total_text(t, index) + delta_text(t.deltas[index]) for t in comparison.totals]
-        for position, total in enumerate(comparison.totals):
-            if attribute in comparison.refuted.get(total.guarantee, ()):
-                cells[position] += " !"
-        own = f"{analysis.matrix.epsilons[index]:.2f}"
-        own += delta_text(analysis.matrix.releases[index].delta)
-        rows.append([_short(attribute), own, *cells])
-    table = "table" if analysis.matrix.pairs.population is None else "sample"
+    for k, (name, release) in enumerate(zip(matrix.domain.names, matrix.releases, strict=True)):
+        cells = [
+            total_text(total, k)
+            + delta_text(total.deltas[k])
+            + " !" * (name in comparison.refuted.get(total.guarantee, ()))
+            for total in comparison.totals
+        ]
+        rows.append([_short(name), f"{release.epsilon:.2f}{delta_text(release.delta)}", *cells])
+    table = "table" if matrix.pairs.population is None else "sample"
     legend = [
         f"  {t.guarantee}: {GUARANTEES[t.guarantee].meaning}{_terms(t)}" for t in comparison.totals
     ]
@@ -205,22 +175,16 @@ def _terms(total: TotalLeakage) -> str:
 def _experience_text(experience: Experience) -> str:
     """Return the realised losses of drawn people, the most affected attributes first."""
     rows = [["", "promised", "median", "95%", "above", "unrelated", "before", "own", "all"]]
-    order = sorted(
-        experience.measured,
-        key=lambda k: experience.permuted_shares[k] - experience.shares[k, ESTIMATE],
-    )
-    for k in order:
-        losses = [f"{experience.quantiles[k, level, ESTIMATE]:.2f}" for level in (1, 2)]
-        shares = (
-            experience.shares[k, ESTIMATE],
-            experience.permuted_shares[k],
+    for k in experience.measured:
+        losses = experience.epsilons[k], *experience.quantiles[k, 1:3, ESTIMATE]
+        shares = experience.shares[k, ESTIMATE], experience.permuted_shares[k]
+        guesses = (
             experience.before[k],
+            experience.own[k, ESTIMATE],
+            experience.together[k, ESTIMATE],
         )
-        guesses = (experience.own[k, ESTIMATE], experience.together[k, ESTIMATE])
-        percent = [f"{share:.0%}" for share in (*shares, *guesses)]
-        rows.append(
-            [_short(experience.attributes[k]), f"{experience.epsilons[k]:.2f}", *losses, *percent]
-        )
+        cells = [f"{loss:.2f}" for loss in losses] + [f"{p:.0%}" for p in (*shares, *guesses)]
+        rows.append([_short(experience.attributes[k]), *cells])
     return "\n".join(
         [
             f"What people experience ({experience.people:,} drawn people; no guarantee)",
@@ -258,6 +222,3 @@ def _notes_text(analysis: Analysis) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"
-
-
-# Plans -------------------------------------------------------------------------------------------

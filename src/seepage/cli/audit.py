@@ -9,7 +9,14 @@ import click
 from seepage.auditing.audit import AuditOptions
 from seepage.auditing.audit_result import STATES, Audit
 from seepage.cli.options import click_options, given, output_options, reject_options
-from seepage.cli.output import FileCommand, OutputFile, option_names, text_columns, write_result
+from seepage.cli.output import (
+    FileCommand,
+    OutputFile,
+    option_names,
+    text_columns,
+    write_page,
+    write_result,
+)
 from seepage.data.table.labels import field_key
 from seepage.data.table.options import DataOptions
 from seepage.errors import naming
@@ -25,7 +32,12 @@ SHOWN_LEAKS = 10
 @click_options(AuditOptions)
 @click.option("--memoised/--fresh", default=None, help="Whether rounds repeat a stored report.")
 @click.option("--linked/--unlinked", default=None, help="Whether a person's reports can be linked.")
-@click.option("--data", metavar="TABLE", help="Leakages of this table, as audited and as claimed.")
+@click.option(
+    "--data",
+    type=click.Path(),
+    metavar="TABLE",
+    help="Leakages of this table, as audited and as claimed.",
+)
 @click.option("--fail-if", type=click.Choice(["refuted", "not-decided"]), help="Exit 1 if so.")
 @click.option("--report", type=OutputFile(), help="Write the page of the table, with the audit.")
 @output_options
@@ -53,10 +65,8 @@ def audit(randomiser: str, **options: Any) -> None:
         chosen["values"] = [_typed(value) for value in chosen["values"]]
     command = shlex.join(["seepage", *sys.argv[1:]])
     found = run_audit(randomiser, command=command, **chosen)
-    if options["report"] is not None:
-        found.report(options["report"])
-        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
-    write_result(found, _text)
+    write_page(found.report)
+    write_result(found, lambda: _text(found))
     grave = {"refuted": 1, "not-decided": 2}.get(options["fail_if"] or "", 0)
     if found.verdict in STATES[:grave]:
         raise SystemExit(EXIT_FAILED)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,20 +23,14 @@ from seepage.cli.options import (
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
-    emit,
-    format_result,
     progress_bar,
-    write_chart,
+    write_page,
     write_result,
 )
 from seepage.data.domain import ALL_OTHERS
 from seepage.data.table.options import TableOptions
 from seepage.designs.design_options import CalibrationOptions, DesignOptions
 from seepage.errors import InputError
-
-if TYPE_CHECKING:
-    from seepage.plan import Plan
-
 
 OUTPUT_OPTIONS = grouped(
     MASTER,
@@ -64,13 +58,15 @@ def calibrate(data: str, **options: Any) -> None:
     from seepage.cli.design_text import calibration_text
     from seepage.plan.designed_plan import calibrate as make_plan
 
-    _write(_within_limits(make_plan, CalibrationOptions, data), data, calibration_text)
+    _plan_within_limits(make_plan, CalibrationOptions, data, calibration_text)
 
 
-def _within_limits(function: Callable[..., "Plan"], kind: Any, data: str) -> "Plan":
-    """Return the plan of a function of data and a limit, with the options given."""
-    chosen = given(kind)
-    limit = chosen.get("limit")
+def _plan_within_limits(
+    function: Callable[..., Any], kind: Any, data: str, text: Callable[..., str]
+) -> None:
+    """Write the plan that a function makes with the options given, and print it."""
+    chosen, name = given(kind), Path(data).name
+    limit, output = chosen.get("limit"), click.get_current_context().params["output"]
     if limit is None or (isinstance(limit, dict) and limit[ALL_OTHERS] is None):
         more = " for the others too" if limit else ": the allowed total of every attribute, in nats"
         raise InputError(f"--limit must be given{more}")
@@ -78,20 +74,11 @@ def _within_limits(function: Callable[..., "Plan"], kind: Any, data: str) -> "Pl
         plan = function(data, progress=progress, **chosen)
     if kind is CalibrationOptions or plan.scope == "table" or chosen.get("answers") == "as-is":
         print_reading_notes(data, plan.domain)  # merged answers are listed instead
-    return plan
-
-
-def _write(plan: "Plan", data: str, text: Callable[..., str]) -> None:
-    """Write a plan and its page, where files are given, and print it."""
-    options, name = click.get_current_context().params, Path(data).name
-    if options["output"] is not None:
-        plan.save(options["output"])
-    if options["report"] is not None:
-        plan.report(options["report"], name=name)
-        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
-    write_chart(plan, options["chart"])
-    emit(format_result(options["form"], plan, text, name), None)
-    if options["output"] is None:
+    if output is not None:
+        plan.save(output)
+    write_page(lambda path: plan.report(path, name=name))
+    write_result(plan, lambda: text(plan, name), printed=True)
+    if output is None:
         click.echo("the plan was not saved: --output plan.json keeps it", err=True)
 
 
@@ -124,7 +111,7 @@ def design(data: str, limits: list[float] | None, **_: Any) -> None:
     from seepage.cli.design_text import design_text
     from seepage.plan.designed_plan import design as make_plan
 
-    _write(_within_limits(make_plan, DesignOptions, data), data, design_text)
+    _plan_within_limits(make_plan, DesignOptions, data, design_text)
 
 
 def _compare_limits(data: str, limits: list[float]) -> None:
@@ -136,9 +123,7 @@ def _compare_limits(data: str, limits: list[float]) -> None:
     reject_options(["output", "report"], "--limits compares; --limit designs the plan to keep")
     with engine_session(data), progress_bar("searching") as progress:
         found = compare_limits(data, limits, progress=progress, **given(DesignOptions))
-    options = click.get_current_context().params
-    write_chart(found, options["chart"])
-    emit(format_result(options["form"], found, limits_text, Path(data).name), None)
+    write_result(found, lambda: limits_text(found, Path(data).name), printed=True)
 
 
 # Collecting -------------------------------------------------------------------------------------
@@ -286,10 +271,12 @@ def estimate(reports: str, plan_path: str, table: str | None, **options: Any) ->
       seepage estimate reports.jsonl.gz --plan plan.json
     """
     from seepage.cli.design_text import estimates_text, table_text
+    from seepage.collection.report_source import open_reports
+    from seepage.collection.results_page import write_results
     from seepage.plan import Plan
 
     plan, formula, consistent = Plan.load(plan_path), options["regress"], options["consistent"]
-    source = readable_reports(reports, plan)
+    source = open_reports(plan, reports, lambda note: click.echo(f"seepage: {note}", err=True))
     names = None if table is None else _parse_names(table, plan.collected.names)
     if options["report"] is None:
         reject_options(["check"], "its result is on the page of --report")
@@ -298,19 +285,24 @@ def estimate(reports: str, plan_path: str, table: str | None, **options: Any) ->
     if consistent and formula is not None:
         raise InputError("--consistent is for frequencies, got --regress")
     weights = _survey_weights(**options)
-    if options["report"] is not None:
-        _write_page(plan, source, Path(reports).name, names, **options)
+    page = {
+        "name": Path(reports).name,
+        "joint": [(names[0], names[1])] if names and len(names) == 2 else None,
+        "data": options["check"],
+        "consistent": consistent,
+    }
+    write_page(lambda path: write_results(plan, source, path, **page))
     if formula is not None:
-        covariates, family = options["covariates"], options["family"]
-        fitted = plan.regress(
-            source, formula, family=family, covariates=covariates, weights=weights
-        )
-        write_result(fitted, lambda found: found.summary())
+        clear = {name: options[name] for name in ("family", "covariates")}
+        fitted = plan.regress(source, formula, weights=weights, **clear)
+        write_result(fitted, fitted.summary)
     elif names is not None:
         found = plan.table(source, names[0], by=names[1:], weights=weights)
-        write_result(found.consistent() if consistent else found, table_text, found)
+        shown = found.consistent() if consistent else found
+        write_result(shown, lambda: table_text(shown, found))
     else:
-        write_result(plan.estimate(source, consistent=consistent, weights=weights), estimates_text)
+        estimates = plan.estimate(source, consistent=consistent, weights=weights)
+        write_result(estimates, lambda: estimates_text(estimates))
 
 
 def _survey_weights(
@@ -330,27 +322,6 @@ def _survey_weights(
     if covariates is not None and weights in column_names(covariates):
         return clear_columns(covariates, [weights])[weights]
     return weights
-
-
-def _write_page(
-    plan: "Plan", source: Any, name: str, names: list[str] | None, **options: Any
-) -> None:
-    """Write the page of results, with the table of two attributes."""
-    from seepage.collection.results_page import write_results
-
-    page, consistent = options["report"], options["consistent"]
-    joint = [(names[0], names[1])] if names and len(names) == 2 else None
-    write_results(
-        plan, source, page, name=name, joint=joint, data=options["check"], consistent=consistent
-    )
-    click.echo(f"wrote {page}: open it in a browser", err=True)
-
-
-def readable_reports(reports: str, plan: "Plan") -> Any:
-    """Return what `Plan.estimate` reads; numbers of skipped JSON lines go to standard error."""
-    from seepage.collection.report_source import open_reports
-
-    return open_reports(plan, reports, lambda note: click.echo(f"seepage: {note}", err=True))
 
 
 def _parse_names(text: str, known: tuple[str, ...]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from seepage._numerics import delta_text, floor_text, shortest_above
 from seepage.cli.analysis_text import SHOWN_ATTRIBUTES
-from seepage.cli.output import option_names, text_columns
+from seepage.cli.output import columns_text, option_names, text_columns
 from seepage.errors import naming
 
 SHOWN_FORMS = 12
@@ -43,15 +43,15 @@ def table_text(shown: Any, table: Any) -> str:
     ]
     for cells in (shown, *([table.shares()] if len(table.attributes) > 1 else [])):
         columns = cells.to_arrow().to_pydict()
-        labels = [attribute.name for attribute in cells.attributes]
-        numbers = ("estimate", "standard_error", "lower", "upper")
-        rows = [
-            [*(columns[name][row] for name in labels), *(f"{columns[n][row]:.5f}" for n in numbers)]
-            for row in range(len(cells.values))
-        ]
-        heads = [*labels, "estimate", "standard error", "95 % from", "to"]
-        parts += ["", cells.what, text_columns([heads, *rows])]
+        labels = {attribute.name: columns[attribute.name] for attribute in cells.attributes}
+        limits = {"95 % from": columns["lower"], "to": columns["upper"]}
+        numbers = {name: columns[name] for name in ("estimate", "standard_error")} | limits
+        parts += ["", cells.what, columns_text(labels | _decimals(numbers))]
     return "\n".join(parts)
+
+
+def _decimals(columns: dict[str, list[float]]) -> dict[str, list[str]]:
+    return {name: [f"{value:.5f}" for value in columns[name]] for name in columns}
 
 
 def design_text(plan: Any, name: str) -> str:
@@ -181,16 +181,13 @@ def _comparison_text(precision: Any) -> str:
 def estimates_text(estimates: Any) -> str:
     """Return estimated frequencies and means as text."""
     how = "nearest distributions" if estimates.consistent else "unbiased"
-    cells = estimates.to_arrow().select(["attribute", "value", "frequency", "standard_error"])
-    rows = [
-        [*names, f"{f:.5f}", f"{e:.5f}"]
-        for *names, f, e in zip(*cells.to_pydict().values(), strict=True)
-    ]
+    columns = estimates.to_arrow().to_pydict()
+    labels = {name: columns[name] for name in ("attribute", "value")}
+    numbers = {name: columns[name] for name in ("frequency", "standard_error")}
     notes = [
         f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
         for name in estimates.unestimated
     ]
     notes += [f"mean of {name}: {mean}" for name, mean in estimates.means.items()]
     about = f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
-    table = text_columns([["attribute", "value", "frequency", "standard error"], *rows])
-    return "\n".join([about, table, *notes])
+    return "\n".join([about, columns_text(labels | _decimals(numbers)), *notes])

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 from click.core import ParameterSource
 
-from seepage._options import descriptions
+from seepage._options import descriptions, flag_of
 from seepage.cli.output import OutputFile, option_name, option_names, progress_bar
 from seepage.data.domain import ALL_OTHERS, Domain, short_list
 from seepage.data.table.options import DataOptions, TableOptions
@@ -58,7 +58,7 @@ def click_options(kind: Any, *names: str) -> Callable[[Command], Command]:
 def _as_option(one: Field[Any], description: str) -> Callable[[Command], Command]:
     """Return the option of a field, and the one of single attributes where it has any."""
     how = one.metadata
-    flag = f"--{how.get('name', one.name.replace('_', '-'))}"
+    flag = flag_of(one)
     default = ",".join(one.default) if isinstance(one.default, tuple) else one.default
     text = re.sub(r'`"?(.*?)"?`', r"\1", description)
     settings = {"help": text, "metavar": how.get("metavar")}
@@ -122,7 +122,6 @@ def _as_text(text: str, _: str) -> str:
 
 
 def _number(text: str, name: str) -> float:
-    """Return the number of a NAME=NUMBER setting."""
     try:
         return float(text)
     except ValueError:
@@ -133,41 +132,36 @@ def _number_or_none(text: str, name: str) -> float | None:
     return None if text.strip().casefold() == "none" else _number(text, name)
 
 
+def _bin_rule(text: str, name: str) -> str | list[float]:
+    return (
+        [_number(edge, f"each edge of {name}") for edge in text.split(",")] if "," in text else text
+    )
+
+
+def _names(text: str, _: str = "") -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def _parse_settings(
     option: str, parse: Parse, _: Any, __: Any, settings: tuple[str, ...]
 ) -> dict[str, Any]:
+    """Return the values of NAME=VALUE by name."""
     parsed = dict[str, Any]()
     for setting in settings:
         name, sign, value = setting.rpartition("=")
         if not sign or not name:
             raise InputError(f"{option} must be NAME=VALUE, got {setting!r}")
         if name in parsed:
-            raise InputError(f"{option} must name each once, got {name!r} twice")
+            told = f"{value!r} too" if name == ALL_OTHERS else f"{name!r} twice"
+            raise InputError(f"{option} must name each once, got {told}")
         parsed[name] = parse(value, f"{option} {name}")
     return parsed
 
 
-def _parse_names(_: Any, option: Any, value: str | tuple[str, ...] | None) -> list[Any]:
-    if isinstance(value, tuple):
-        return [_parse_names(_, option, text) for text in value]
-    return [name.strip() for name in (value or "").split(",") if name.strip()]
-
-
-def parse_numbers(_: Any, option: click.Parameter, value: str | None) -> list[float] | None:
-    """Return numbers with commas between as a list; None if the option was not given."""
-    if value is None:
-        return None
-    return [_number(text.strip(), f"each of {option_name(option)}") for text in value.split(",")]
-
-
 def _parse_bins(_: Any, __: Any, rules: tuple[str, ...]) -> Any:
     """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
-    parsed = dict[str, str | list[float]]()
-    for text in rules:
-        name, _, rule = text.rpartition("=")
-        if (name or ALL_OTHERS) in parsed:
-            raise InputError(f"--bins must name each column once, got {text!r} too")
-        parsed[name or ALL_OTHERS] = _bin_rule(rule)
+    named = [rule if "=" in rule else f"{ALL_OTHERS}={rule}" for rule in rules]
+    parsed = _parse_settings("--bins", _bin_rule, None, None, tuple(named))
     return parsed[ALL_OTHERS] if set(parsed) == {ALL_OTHERS} else parsed
 
 
@@ -177,22 +171,18 @@ def _parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
     for setting in settings:
         name, _, text = setting.rpartition("=")
         parsed.setdefault(name or ALL_OTHERS, []).append(text)
-    return parsed if set(parsed) > {ALL_OTHERS} or ALL_OTHERS not in parsed else parsed[ALL_OTHERS]
+    return parsed[ALL_OTHERS] if set(parsed) == {ALL_OTHERS} else parsed
 
 
-def _parse_order(_: Any, __: Any, scales: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the labels of each scale in their order, by column."""
-    texts = _parse_settings("--order", _as_text, None, None, scales)
-    return {name: _parse_names(None, None, text) for name, text in texts.items()}
+def _parse_names(_: Any, __: Any, value: str | tuple[str, ...] | None) -> list[Any]:
+    return [_names(text) for text in value] if isinstance(value, tuple) else _names(value or "")
 
 
-def _bin_rule(rule: str) -> str | list[float]:
-    if "," not in rule:
-        return rule
-    try:
-        return [float(edge) for edge in rule.split(",")]
-    except ValueError:
-        raise InputError(f"bin edges must be numbers with commas between, got {rule!r}") from None
+def parse_numbers(_: Any, option: click.Parameter, value: str | None) -> list[float] | None:
+    """Return numbers with commas between as a list; None if the option was not given."""
+    if value is None:
+        return None
+    return [_number(text.strip(), f"each of {option_name(option)}") for text in value.split(",")]
 
 
 DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
@@ -202,8 +192,9 @@ PARSERS: dict[str, dict[str, Any]] = {
     "want": {"multiple": True},
     "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
     "rng": {"type": SEED},
-    "order": {"callback": _parse_order, "multiple": True},
+    "order": {"callback": partial(_parse_settings, "--order", _names), "multiple": True},
     "precision": {"type": float, "callback": lambda _, __, points: points and points / 100},
+    "labels": {"type": click.Path(dir_okay=False)},
 }
 """How Click reads fields whose type does not say it."""
 
@@ -232,12 +223,6 @@ def reject_options(names: Iterable[str], reason: str) -> None:
             raise InputError(f"{option_name(option)} has no effect: {reason}")
 
 
-def all_options_but(*names: str) -> list[str]:
-    """Return the parameter names of the current command, except these."""
-    params = click.get_current_context().command.params
-    return [option.name for option in params if option.name and option.name not in names]
-
-
 # DATA --------------------------------------------------------------------------------------------
 
 
@@ -247,35 +232,24 @@ def count_data(data: str, kind: Any = DataOptions, **more: Any) -> Any:
 
     with engine_session(data), progress_bar("counting") as progress:
         pairs = count_pairs(data, progress=progress, **(given(kind) | more))
-    print_reading_notes(data, pairs.domain, pairs.marginals)
+    print_reading_notes(data, pairs.domain)
     return pairs
 
 
-def print_reading_notes(
-    data: str, domain: Domain, marginals: Iterable[Any] = (), notes: Sequence[str] = ()
-) -> None:
-    """Print notes, and one line on columns that were binned by default or look like ids."""
-    from seepage.data.column_kinds import kind_of, profile_of_counts
+def print_reading_notes(data: str, domain: Domain, notes: Sequence[str] = ()) -> None:
+    """Print notes, and one line on columns that were binned by default."""
     from seepage.data.inputs import is_dataset_name, is_pairs_file
 
     for note in notes:
         click.echo(naming(note, option_names()), err=True)
-
     if is_dataset_name(data) or is_pairs_file(data):
         return
     bins = given(TableOptions).get("bins")
     chosen = set(bins) if isinstance(bins, dict) else set()
     automatic = bins is None or (chosen and ALL_OTHERS not in chosen)
     binned = [a.name for a in domain if a.edges and automatic and a.name not in chosen]
-    profiles = map(profile_of_counts, domain, marginals)
-    ids = [column.name for column in profiles if kind_of(column)[0] == "identifier"]
-    parts = []
     if binned:
-        parts.append(f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)")
-    if ids:
-        parts.append(f"columns that look like ids: {short_list(ids, 4)} (--drop leaves them out)")
-    if parts:
-        click.echo("; ".join(parts), err=True)
+        click.echo(f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)", err=True)
 
 
 @contextmanager

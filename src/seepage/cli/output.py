@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from seepage._files import writable, write_text
-from seepage._results import Progress, json_text
+from seepage._results import Column, Progress, cell_text, json_text
 from seepage.errors import DataWarning, InputError, SeepageError, TableError
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -33,27 +33,42 @@ def emit(text: str, output: str | None, *, private: bool = False) -> None:
     click.echo(f"wrote {output}", err=True)
 
 
-def format_result(form: str, result: Any, text: Callable[..., str], *settings: Any) -> str:
-    """Return a result as JSON or CSV, or as `text(result, *settings)`."""
-    if form == "json":
-        return json_text(result.to_dict())
-    return str(result.to_csv()) if form == "csv" else text(result, *settings)
+def write_result(
+    result: Any, text: Callable[[], str], *, printed: bool = False, private: bool = False
+) -> None:
+    """Write a result and its chart as the options of the running command say.
 
-
-def write_result(result: Any, text: Callable[..., str], *settings: Any) -> None:
-    """Write a result and its chart as the options of the running command say."""
+    Parameters
+    ----------
+    result
+        A result with `to_dict`, `to_csv` and `chart` where the command offers them.
+    text
+        Returns it as text for a terminal.
+    printed
+        Whether `--output` is another file.
+    private
+        Whether JSON has counts of the table: a new file is then for its owner only.
+    """
     options = click.get_current_context().params
-    write_chart(result, options.get("chart"))
-    emit(format_result(options["form"], result, text, *settings), options["output"])
-
-
-def write_chart(result: Any, path: str | None) -> None:
-    """Write the chart of a result to a file; nothing for None."""
-    if path is not None:
+    form, output = options["form"], None if printed else options["output"]
+    if options.get("chart") is not None:
         from seepage.charts.chart_files import save_chart
 
-        save_chart(result.chart(), path)
-        click.echo(f"wrote {path}", err=True)
+        save_chart(result.chart(), options["chart"])
+        click.echo(f"wrote {options['chart']}", err=True)
+    if form == "table":
+        emit(text(), output)
+    elif form == "csv":
+        emit(result.to_csv(), output)
+    else:
+        emit(json_text(result.to_dict()), output, private=private)
+
+
+def write_page(write: Callable[[str], Any]) -> None:
+    """Write the page that the option `--report` names, if it is given."""
+    if (path := click.get_current_context().params["report"]) is not None:
+        write(path)
+        click.echo(f"wrote {path}: open it in a browser", err=True)
 
 
 @contextmanager
@@ -97,11 +112,16 @@ class StagedBar:
 
 
 def text_columns(
-    rows: Sequence[Sequence[str]], *, left: bool = False, most: int | None = None
+    rows: Sequence[Sequence[str]],
+    *,
+    left: bool = False,
+    most: int | None = None,
+    narrowest: int = 0,
 ) -> str:
     """Return rows as aligned columns: the first to the left, the others right unless `left`.
 
-    At most `most` rows beside the first, and the number of the others.
+    At most `most` rows beside the first, and the number of the others; columns but the first have
+    at least `narrowest` characters.
     """
     if most is not None and (more := len(rows) - 1 - most) > 0:
         shown = text_columns(rows[: most + 1], left=left)
@@ -110,28 +130,20 @@ def text_columns(
     lines = []
     for first, *others in rows:
         cells = [
-            cell.ljust(width) if left else cell.rjust(width)
+            cell.ljust(width) if left else cell.rjust(max(width, narrowest))
             for cell, width in zip(others, widths[1:], strict=True)
         ]
         lines.append("  " + "  ".join([first.ljust(widths[0]), *cells]).rstrip())
     return "\n".join(lines)
 
 
-# Files, checked before any work ------------------------------------------------------------------
+def columns_text(columns: Mapping[str, Column], *, most: int | None = None) -> str:
+    """Return columns of equal length by name as text, see `text_columns`."""
+    cells = [[name.replace("_", " "), *map(cell_text, columns[name])] for name in columns]
+    return text_columns(list(zip(*cells, strict=True)), most=most)
 
-INPUT_PARAMETERS = (
-    "data",
-    "labels",
-    "counts",
-    "reports",
-    "results",
-    "plan",
-    "plan_path",
-    "domain",
-    "transitions",
-    "randomiser",
-)
-"""Parameters that name input files."""
+
+# Files, checked before any work ------------------------------------------------------------------
 
 
 def option_name(option: click.Parameter) -> str:
@@ -209,9 +221,9 @@ def _is_replaceable(path: Path) -> bool:
 class FileCommand(click.Command):
     """A command that checks its input and output files before any work.
 
-    An InputError is raised for an empty input name, for an output that is also an input or another
-    output, and for a file that seepage did not write (unless `--force`).  Messages of the library
-    are rewritten to name the command's options.
+    An InputError is raised for an empty input name (an argument, or an option of type `Path`), for
+    an output that is also an input or another output, and for a file that seepage did not write
+    (unless `--force`).  Messages of the library are rewritten to name the command's options.
     """
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -224,8 +236,12 @@ class FileCommand(click.Command):
         force = ctx.meta["force"] = ctx.params.pop("force", False)
         if sys.stdout is None and ctx.params.get("output", "none needed") is None:
             raise InputError("standard output is closed, so --output must be given")
-        names = [name for param in self.params if (name := param.name) in INPUT_PARAMETERS]
-        inputs = [path for name in names for path in _as_paths(ctx.params[name])]
+        inputs = [
+            path
+            for param in self.params
+            if isinstance(param, click.Argument) or type(param.type) is click.Path
+            for path in _as_paths(ctx.params[str(param.name)])
+        ]
         if "" in inputs:
             raise InputError("what is read must have a name, got ''")
         outputs = [

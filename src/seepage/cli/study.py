@@ -15,7 +15,14 @@ from seepage.cli.options import (
     grouped,
     output_options,
 )
-from seepage.cli.output import FileCommand, OutputFolder, progress_bar, text_columns, write_result
+from seepage.cli.output import (
+    FileCommand,
+    OutputFolder,
+    columns_text,
+    progress_bar,
+    text_columns,
+    write_result,
+)
 from seepage.data.table.options import TableOptions
 from seepage.errors import InputError
 
@@ -69,7 +76,7 @@ def simulate(data: str, **options: Any) -> None:
             progress=progress,
             **{name: options[name] for name in names},
         )
-    write_result(estimates, _estimates_text, Path(data).name)
+    write_result(estimates, lambda: _estimates_text(estimates, Path(data).name))
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -81,38 +88,33 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _estimates_text(estimates: Any, name: str) -> str:
+    """Return the largest estimates as text, with what to take care of."""
     rows, settings = estimates.to_arrow().to_pylist(), estimates.settings
-    order = sorted(rows, key=lambda row: -row["corrected"])
-    shown = [(f"{row['source']} -> {row['target']}", row) for row in order[:SHOWN_PAIRS]]
-    percent = f"{100 * settings.confidence:g}%"
-    cells = [["source -> target", "corrected", percent, "plug-in", "p (Holm)"]]
-    cells += [
-        [
-            pair,
-            f"{row['corrected']:.4f}",
-            f"{row['lower']:.4f} to {row['upper']:.4f}",
-            f"{row['plug_in']:.4f}",
-            f"{row['holm']:.2g}" if settings.surrogates else "-",
-        ]
-        for pair, row in shown
-    ]
-    cautions = [f"  {pair}: {row['cautions']}" for pair, row in shown if row["cautions"]]
+    rows = sorted(rows, key=lambda row: -row["corrected"])
+    pairs = [f"{row['source']} -> {row['target']}" for row in rows]
+    shown = {
+        "source -> target": pairs,
+        "corrected": [f"{row['corrected']:.4f}" for row in rows],
+        f"{settings.confidence:.4%}".replace(".0000", ""): [
+            f"{row['lower']:.4f} to {row['upper']:.4f}" for row in rows
+        ],
+        "plug-in": [f"{row['plug_in']:.4f}" for row in rows],
+        "p (Holm)": [f"{row['holm']:.2g}" if settings.surrogates else "-" for row in rows],
+    }
     lines = [
         f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
         f"{settings.rng}; view: inferred; intervals for the table",
-        text_columns(cells),
+        columns_text(shown, most=SHOWN_PAIRS),
     ]
-    if len(order) > SHOWN_PAIRS:
-        lines.append(f"  ... and {len(order) - SHOWN_PAIRS} more pairs (--format csv has them all)")
     if settings.surrogates:
-        smallest = min(1.0, len(order) / (1 + settings.surrogates))
+        smallest = min(1.0, len(rows) / (1 + settings.surrogates))
         lines.append(
-            f"  Holm's p-values of {len(order)} pairs cannot fall below {smallest:.2g} with "
+            f"  Holm's p-values of {len(rows)} pairs cannot fall below {smallest:.2g} with "
             f"{settings.surrogates:,} surrogates"
         )
-    if cautions:
-        lines += ["Take care:", *cautions]
-    return "\n".join(lines)
+    cautions = [f"  {pair}: {row['cautions']}" for pair, row in zip(pairs, rows, strict=True)]
+    careful = [text for text in cautions[:SHOWN_PAIRS] if not text.endswith(": ")]
+    return "\n".join([*lines, *(["Take care:"] if careful else []), *careful])
 
 
 EPSILON = click.option(
@@ -168,7 +170,7 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
             rng=options["rng"],
             progress=progress,
         )
-    _write_benchmark(scores, _constant_notes(tables), options)
+    _write_benchmark(scores, tables)
 
 
 @benchmark.command("mechanisms", cls=FileCommand, short_help="Utility against leakage.")
@@ -195,7 +197,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
             rng=options["rng"],
             progress=progress,
         )
-    _write_benchmark(scores, _constant_notes({data: pairs}), options)
+    _write_benchmark(scores, {data: pairs})
 
 
 def _data_names(data: tuple[str, ...]) -> dict[str, str]:
@@ -210,29 +212,17 @@ def _data_names(data: tuple[str, ...]) -> dict[str, str]:
     return names
 
 
-def _scores_text(scores: Any) -> str:
-    rows = scores.to_dict()["scores"]
-    cells = [
-        [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()]
-        for row in rows
-    ]
-    return text_columns([[name.replace("_", " ") for name in rows[0]], *cells])
-
-
-def _constant_notes(tables: dict[str, Any]) -> list[str]:
-    return [
+def _write_benchmark(scores: Any, tables: dict[str, Any]) -> None:
+    """Write the scores; notes follow the table, or go to standard error for CSV."""
+    notes = list(scores.notes)
+    notes += [
         f"{name}: {attribute.name} is constant, so nothing leaks to or from it"
         for name, pairs in tables.items()
         for attribute in pairs.domain
         if attribute.size == 1
     ]
-
-
-def _write_benchmark(scores: Any, remarks: list[str], options: dict[str, Any]) -> None:
-    """Write the chart and the scores; notes follow the table, or go to standard error for CSV."""
-    notes = [*scores.notes, *remarks]
-    write_result(scores, lambda scores: "\n".join([_scores_text(scores), *notes]))
-    if options["form"] == "csv":
+    write_result(scores, lambda: "\n".join([columns_text(scores._columns()), *notes]))
+    if click.get_current_context().params["form"] == "csv":
         for note in scores.notes:
             click.echo(note, err=True)
 

@@ -164,5 +164,5 @@ def test_person_is_no_option_of_pair_counts():
 def test_the_command_keeps_one_record_per_person(tmp_path):
     pa.csv.write_csv(visits(), tmp_path / "t.csv")
     people = sp.count_pairs(visits(), person="id").records
-    done = run("analyse", "t.csv", "--person", "id", "--strongest", "0", cwd=tmp_path)
+    done = run("analyse", "t.csv", "--person", "id", cwd=tmp_path)
     assert f"t.csv: {people} records, 3 attributes" in done.stdout

@@ -85,7 +85,7 @@ class TableOptions:
     missing: str = option("category", choices=("category", "drop"))
     max_values: int = option(1000)
     missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
-        (), name="missing-marker", metavar="[COLUMN=]TEXT"
+        (), name="missing-marker", metavar="[COLUMN=]TEXT", repeat=True
     )
     delimiter: str | None = option(None, metavar="CHAR")
     column_names: Sequence[str] | None = option(None)

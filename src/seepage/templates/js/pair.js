@@ -82,7 +82,7 @@ function direction(app, target, source, open) {
     ),
     curveChart(label, curve, saturation, [epsilon, value]),
     Number.isFinite(saturation) ? null : element("p", { class: "muted small" }, "No saturation: some source value excludes a target value."),
-    pair && pair.rows ? distributions(app, target, source, pair, open) : null,
+    pair ? distributions(app, target, source, pair, open) : null,
   );
 }
 
