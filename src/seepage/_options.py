@@ -93,7 +93,11 @@ def command_words(given: Mapping[str, Any], kind: Any) -> Iterator[str]:
             for single in part if "repeat" in one.metadata else [part]:
                 several = single if isinstance(single, (list, tuple)) else [single]
                 text = ",".join(f"{x:.15g}" if isinstance(x, float) else str(x) for x in several)
-                yield from (flag_of(one), f"{name}={text}" if name not in ("", "*") else text)
+                flag = flag_of(one)
+                if name in ("", "*"):
+                    yield from (flag, text)
+                else:
+                    yield from (f"{flag}-of" if "each" in one.metadata else flag, f"{name}={text}")
 
 
 def changed(options: Any, kind: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from seepage._options import command_words, takes
 from seepage._results import Result, html_table, json_ready, json_text
 from seepage.analysis_options import AnalysisOptions
 from seepage.data.data_check import settle
-from seepage.data.domain import for_each
+from seepage.data.domain import ALL_OTHERS, for_each
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import labelled
@@ -87,12 +87,14 @@ class Analysis(Result):
     @property
     def design_command(self) -> str:
         """The command `seepage design` for the same table and limits, 2 nats if none is set."""
-        given = [limit for limit in self.limits if limit is not None] or [2.0]
-        words = [*self.table, "--limit", f"{given[0]:g}"]
-        for name, limit in zip(self.matrix.domain.names, self.limits, strict=True):
-            if self.limit is not None and limit != given[0]:
-                words += ["--limit-of", f"{name}={'none' if limit is None else f'{limit:g}'}"]
-        return shlex.join(["seepage", "design", *words])
+        stated = [limit for limit in self.limits if limit is not None] or [2.0]
+        limits: dict[str, float | str] = {ALL_OTHERS: stated[0]}
+        if self.limit is not None:
+            each = zip(self.matrix.domain.names, self.limits, strict=True)
+            others = {name: limit for name, limit in each if limit != stated[0]}
+            limits |= {name: "none" if limit is None else limit for name, limit in others.items()}
+        words = command_words({"limit": limits}, AnalysisOptions)
+        return shlex.join(["seepage", "design", *self.table, *words])
 
     def leaks(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, see `find_leaks`."""

@@ -64,7 +64,7 @@ class AnalysisOptions(DataOptions):
         metadata={"option": True, "short": "-e", "type": float, "each": True},
     )
     mechanism: Any = option(None, short="-m", type=str, each=True)
-    limit: Any = option(None, type=float)
+    limit: Any = option(None, type=float, each=True)
     view: Literal["report", "inferred"] = option("report")
     guarantee: str | Iterable[str] = option(
         ("independent", "worst"), type=Sequence[str], metavar="A,B,...|all"
