@@ -96,24 +96,15 @@ def draw_records(rng: random.Random) -> tuple[Any, list[list[int]], list[int]]:
 
 
 def designs(rng: random.Random, _: Path) -> None:
-    """Compare the totals of a design, or of a shaped mechanism, with exact fractions."""
+    """Compare the totals of a design with exact fractions."""
     import seepage as sp
 
     records, rows, weights = draw_records(rng)
     names = records.domain.names
     limit = rng.choice([1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 20.0])
-    if rng.random() < 0.3:
-        source = rng.randrange(len(names))
-        with contextlib.suppress(sp.SeepageError):
-            made = sp.shape(records, names[source], limit=limit, scope="table")
-            told = [[[Fraction(int(c), 1 << 64) for c in row] for row in made.thresholds.tolist()]]
-            for k, name in enumerate(names):
-                ratio = largest_ratio(rows, weights, k, [source], told)
-                check_total(ratio, made.realised()[name], f"shaped, {name}")
-        return
     limits = {name: rng.choice([limit, 2 * limit, None]) for name in names}
     options: dict[str, Any] = {"scope": rng.choice(["table", "population"]), "seconds": 0.5}
-    options["shape"] = rng.choice(["never", "single", "forms", "record"])
+    options["shape"] = rng.choice(["never", "forms"])
     if rng.random() < 0.2:
         options["left_out"] = [rng.choice(names)]
     if rng.random() < 0.2:

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
 
 import seepage as sp
+from seepage.charts.chart_style import chart_of, finish
 from seepage.charts.panels import about_chart
 from seepage.designs.strategies import NO_NOISE, OPTIMAL_SMP, SPLIT
 from seepage.plan.plan_precision import THIS_PLAN, plan_precision
@@ -48,9 +50,36 @@ def mechanisms(pairs: sp.PairCounts) -> Any:
 
 
 def shaped(pairs: sp.PairCounts) -> Any:
-    """Return the reports of a shaped mechanism for occupation with little leakage about sex."""
-    made = sp.shape(pairs, "occupation", limit={"sex": 0.25}, epsilon=3.0, scope="table")
-    return made.chart()
+    """Return a heat map of the reports about occupation that leak little about sex.
+
+    One column for each of the likeliest reports y: ln P(y | occupation) / P(y).
+    """
+    table = pairs.table("occupation", "sex")
+    people = sp.Records.from_joint(pairs.domain.select(["occupation", "sex"]), table)
+    limits = {"occupation": 3.0, "sex": 0.25}
+    plan = sp.design(people, limits, left_out=["sex"], scope="table")
+    channel = plan.form_mechanisms[0]["report"].channel()
+    chances = table.sum(axis=1) / table.sum() @ channel
+    names = people.domain["occupation"].values
+    order = [names[cell] for cell in np.argsort(table[:, 0] / table.sum(axis=1)).tolist()]
+    rows: list[dict[str, Any]] = [
+        {"cell": name, "report": number, "ratio": math.log(channel[cell, report] / chances[report])}
+        for number, report in enumerate(np.argsort(-chances)[:60].tolist(), 1)
+        for cell, name in enumerate(names)
+    ]
+    largest = max(abs(row["ratio"]) for row in rows)
+    colour = alt.Color(
+        "ratio:Q",
+        title="ln P(report | value) / P(report)",
+        scale=alt.Scale(scheme="blueorange", domain=[-largest, largest]),
+    )
+    reports = alt.X(
+        "report:O", title="Report, the likeliest first", axis=alt.Axis(labels=False, ticks=False)
+    )
+    cells = alt.Y("cell:N", sort=order, title=None, axis=alt.Axis(labelLimit=260))
+    title = alt.TitleParams("What each report says", subtitle="occupation; at most 0.25 about sex")
+    chart = chart_of(rows).mark_rect().encode(x=reports, y=cells, color=colour)
+    return finish(chart.properties(width=460, height=22 * len(names), title=title))
 
 
 def about_sex(pairs: sp.PairCounts) -> Any:

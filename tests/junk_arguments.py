@@ -135,7 +135,6 @@ def examples() -> dict[str, Any]:
             sp.Gaussian(2, 1.0, 0.1),
         ),
         *(sp.mechanism(name, 2, 1.0) for name in ("rappor", "oue", "blh", "olh", "she", "ss")),
-        sp.shape(people(), ["sex", "smoker"], limit=2.0),
         *(sp.audit({"k": 2, "keep": 0.6}, 1.0), sp.Randomiser.read({"k": 2, "keep": 0.6})),
     ]
     return {type(example).__name__: example for example in found}

@@ -25,7 +25,6 @@ from seepage.data.inputs import count_pairs as count_pairs
 from seepage.data.pairs import PairCounts as PairCounts
 from seepage.data.recoding import merge_pairs as merge_pairs
 from seepage.data.records import Records as Records
-from seepage.designs.shape import shape as shape
 from seepage.errors import ChannelError as ChannelError
 from seepage.errors import DataWarning as DataWarning
 from seepage.errors import DomainError as DomainError

@@ -77,12 +77,6 @@ def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
     assert totals(found).max() <= 1.0
 
 
-def test_too_many_people_to_split_raise() -> None:
-    many = sp.Records(_domain(2, 2), [[0, 0], [1, 1]], [2**52, 2**51])
-    with pytest.raises(sp.InputError, match="fewer than 10\\^9 records"):
-        sp.shape(many, "a0", limit=1.0)
-
-
 def test_a_question_too_large_for_exact_totals_rests_on_its_budget_unless_values_are_public():
     codes = np.random.default_rng(0).integers(0, (3000, 2, 2), (4000, 3))
     records = sp.Records(_domain(3000, 2, 2), codes)

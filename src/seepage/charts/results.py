@@ -1,4 +1,4 @@
-"""Charts of results: matrix, curve of one pair, totals, realised losses, plan, design, report."""
+"""Charts of results: matrix, curve of one pair, totals, realised losses, plan."""
 
 import math
 from typing import Any
@@ -317,41 +317,3 @@ def plan_chart(rows: Rows, guarantee: str) -> Any:
             width=WIDTH, height=alt.Step(STEP), title=f"Budgets and totals ({guarantee})"
         )
     )
-
-
-@printable_names
-def report_chart(rows: Rows, cells: list[str], subtitle: str) -> Any:
-    """Return a heat map of ln P(report | cell) / P(report), one column per report.
-
-    Parameters
-    ----------
-    rows
-        `cell`, `report` (a number), `share` (its probability) and `ratio`, the log-ratio.
-    cells
-        The cells in the order to draw them.
-    subtitle
-        The attributes and their limits.
-    """
-    maximum = max(abs(row["ratio"]) for row in rows)
-    chart = chart_of(rows).mark_rect()
-    chart = chart.encode(
-        x=alt.X(
-            "report:O",
-            title="Report, the likeliest first",
-            axis=alt.Axis(labels=False, ticks=False),
-        ),
-        y=alt.Y("cell:N", sort=cells, title=None, axis=alt.Axis(labelLimit=260)),
-        color=alt.Color(
-            "ratio:Q",
-            title="ln P(report | value) / P(report)",
-            scale=alt.Scale(scheme="blueorange", domain=[-maximum, maximum]),
-        ),
-        tooltip=[
-            "cell:N",
-            "report:O",
-            *(alt.Tooltip(f"{f}:Q", format=".4f") for f in ("share", "ratio")),
-        ],
-    )
-    title = alt.TitleParams("What each report says", subtitle=subtitle)
-    height = max(STEP * len(cells), MIN_SIDE)
-    return finish(chart.properties(width=WIDTH, height=height, title=title))

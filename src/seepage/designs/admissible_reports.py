@@ -1,44 +1,48 @@
 """Admissible reports: the cone of likelihood vectors whose leakage is within given limits.
 
-A report is a vector w > 0 of likelihoods over cells.  Its leakage about a secret is a log-ratio of
-means of w, so each limit is a set of linear inequalities in w, and the admissible reports form a
-polyhedral cone.  A mechanism draws by integer thresholds near a mixture of admissible reports;
-every limit is checked on the integers in exact arithmetic.
+A report is a vector w > 0 of likelihoods over cells, the combinations of a form's answers.  Its
+leakage about a secret is a log-ratio of means of w, so each limit is a set of linear inequalities
+in w, and the admissible reports form a polyhedral cone.  A mechanism draws by integer thresholds
+near a mixture of admissible reports; every limit is checked on the integers in exact arithmetic.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.designs.report_programs import LinearPrograms, padded
+from seepage.designs.form_totals import FormCounter
 from seepage.mechanisms.exact_draws import (
     CERTAIN,
     Thresholds,
     exact_cells,
     exp_below,
     largest_ratio,
+    log_above,
 )
 
 MARGIN = 1e-8
 """Nats by which limits are lowered during the search: room for rounding to integers."""
 
-MIN_LIMIT = 1e-6
-"""A smaller limit in nats is treated as 0: rounding would use up much of it."""
-
-MAX_ENUMERATED = 16
-"""Maximum number of cells for which all extreme rays are enumerated: 2^16 likely sets."""
+BISECTION_STEPS = 60
+"""Number of bisection steps for the budget of a product of randomised responses."""
 
 INTERIOR = 0.9
 """Relative distance of initial reports from the neutral report, 1 at the boundary of the cone."""
 
 MAX_LIMIT = 16.0
 """Larger limits in nats are lowered to this one: e^16 is within the range of linear programs."""
+
+ACCURACY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+"""The finest tolerances of HiGHS."""
+
+DUAL, PRIMAL = 1, 4
+"""HiGHS codes of the simplex strategy: dual after new rows, primal after a new objective."""
 
 
 class RatioLimit(NamedTuple):
@@ -51,13 +55,54 @@ class RatioLimit(NamedTuple):
     counts: Integers
     """One row per value x of the secret, one column per cell z; each row has a positive sum."""
     limit: float
-    kind: str = "target"
-    """`"target"`, `"answer"`, `"record"` or `"known"`."""
 
     @property
     def rows(self) -> Floats:
         """P(z | x)."""
         return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
+
+class AnswerCounts(NamedTuple):
+    """The counts of a form's answers, by cell.
+
+    A cell is a combination of answers, in row-major order: the last attribute is the fastest.
+    """
+
+    sources: tuple[str, ...]
+    sizes: tuple[int, ...]
+    counts: Integers
+    """The number of records in each cell."""
+    targets: Mapping[str, Integers]
+    """Numbers of records of each protected attribute, asked or not: one row per value, one column
+    per cell."""
+
+    @classmethod
+    def of(
+        cls, counter: FormCounter, sources: Iterable[str], targets: Iterable[str] = ()
+    ) -> "AnswerCounts":
+        """Return the counts of the answers of a form, and of protected attributes by cell."""
+        domain, asked = counter.records.domain, tuple(sources)
+        table = counter.table([domain.index(name) for name in asked])
+        cells = table.counts.sum(axis=0).T.astype(np.int64)
+        values = [
+            cells[start : start + size]
+            for start, size in zip(counter.starts, counter.sizes, strict=True)
+        ]
+        by_cell = {name: values[domain.index(name)] for name in targets}
+        return cls(asked, tuple(table.sizes.tolist()), values[0].sum(axis=0), by_cell)
+
+    def ratio_limit(self, name: str, limit: float) -> RatioLimit:
+        """Return the limit of a protected attribute, over the values that occur."""
+        counts = self.targets[name]
+        return RatioLimit(name, counts[counts.sum(axis=1) > 0], limit)
+
+    def possible(self, name: str) -> Booleans:
+        """Return whether each value of a protected attribute may occur in each cell."""
+        values = np.arange(len(self.targets[name]))[:, None]
+        if name not in self.sources:
+            return np.ones(self.targets[name].shape, dtype=bool)
+        answers = np.unravel_index(np.arange(len(self.counts)), self.sizes)
+        return np.asarray(answers[self.sources.index(name)] == values)
 
 
 def answer_limits(
@@ -67,10 +112,73 @@ def answer_limits(
     cells = np.arange(math.prod(sizes)).reshape(tuple(sizes))
     unit = np.eye(cells.size, dtype=np.int64)
     return [
-        RatioLimit(source, unit[line], epsilon, "answer")
+        RatioLimit(source, unit[line], epsilon)
         for axis, (source, epsilon) in enumerate(zip(sources, epsilons, strict=True))
         for line in np.moveaxis(cells, axis, -1).reshape(-1, sizes[axis])
     ]
+
+
+def padded(rows: Floats, width: int) -> Floats:
+    """Return rows with zeros appended up to a width."""
+    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+
+
+class LinearPrograms:
+    """Maximise c . x subject to A x <= 0, e . x = 1 and x >= 0, for a sequence of c.
+
+    HiGHS with one model: each objective starts from the basis of the last (warm start), which
+    takes a few pivots, .1 to .4 ms for 40 unknowns; without a basis it takes 2 ms.
+
+    Parameters
+    ----------
+    upper
+        The rows of A.
+    equal
+        e, as one row.
+    """
+
+    def __init__(self, upper: Floats, equal: Floats) -> None:
+        import highspy
+
+        highs: Any = highspy
+        self._optimal, self._solver = highs.HighsModelStatus.kOptimal, highs.Highs()
+        for name, value in {"output_flag": False, "presolve": "off", **ACCURACY}.items():
+            self._solver.setOptionValue(name, value)
+        width = upper.shape[1]
+        self._solver.addVars(width, np.zeros(width), np.full(width, np.inf))
+        self._columns = np.arange(width, dtype=np.int32)
+        self._add_rows(equal, np.ones(1), np.ones(1))
+        self.add(upper)
+        self._minimise(np.zeros(width))
+
+    def add(self, rows: Floats) -> None:
+        """Add rows to A, padded with zeros to its width."""
+        wide = padded(rows, len(self._columns))
+        self._add_rows(wide, np.full(len(rows), -np.inf), np.zeros(len(rows)))
+
+    def _add_rows(self, rows: Floats, lower: Floats, upper: Floats) -> None:
+        sparse: Any = csr_array(rows)
+        cells = sparse.nnz, sparse.indptr[:-1], sparse.indices, sparse.data
+        self._solver.addRows(len(rows), lower, upper, *cells)
+        self._solver.setOptionValue("simplex_strategy", DUAL)
+
+    def maximise(self, gain: Floats) -> Floats | None:
+        """Return the x that maximises gain . x, gain padded with zeros; None on failure."""
+        costs = np.zeros(len(self._columns))
+        costs[: len(gain)] = -gain
+        return self._minimise(costs)
+
+    def _minimise(self, costs: Floats) -> Floats | None:
+        """Return x with the minimum of costs . x; None if infeasible, or if the solver fails."""
+        self._solver.changeColsCost(len(costs), self._columns, costs)
+        for warm in (True, False):
+            if not warm:
+                self._solver.clearSolver()
+            self._solver.run()
+            if self._solver.getModelStatus() == self._optimal:
+                self._solver.setOptionValue("simplex_strategy", PRIMAL)
+                return np.array(self._solver.getSolution().col_value)
+        return None
 
 
 class AdmissibleReports:
@@ -82,45 +190,24 @@ class AdmissibleReports:
         The limits of the leakage.  One of them must bound the ratio of any two cells.
     frequencies
         The nominal frequencies f of the cells; reports are scaled to w . f = 1.
-    margin
-        Nats by which limits are lowered.
     """
 
-    def __init__(
-        self, limits: Sequence[RatioLimit], frequencies: Floats, margin: float = MARGIN
-    ) -> None:
-        self.limits = [limit for limit in limits if len(limit.counts) > 1]
-        self.frequencies = frequencies
-        self.cells = len(frequencies)
+    def __init__(self, limits: Sequence[RatioLimit], frequencies: Floats) -> None:
+        self.frequencies, self.cells = frequencies, len(frequencies)
+        lowered = [min(one.limit, MAX_LIMIT) for one in limits]
         self._bounded = [
-            (limit.rows, math.exp(min(limit.limit, MAX_LIMIT) - margin))
-            for limit in self.limits
-            if limit.limit >= MIN_LIMIT
+            (one.rows, math.exp(max(limit - MARGIN, limit / 2)))
+            for one, limit in zip(limits, lowered, strict=True)
+            if len(one.counts) > 1
         ]
 
-    @cached_property
-    def equalities(self) -> Floats:
-        """Rows a with a . w = 0: the differences of the rows of limits that are 0."""
-        zero = [limit.rows for limit in self.limits if limit.limit < MIN_LIMIT]
-        return np.vstack([np.zeros((0, self.cells)), *(rows[1:] - rows[0] for rows in zero)])
-
-    @cached_property
-    def span(self) -> Floats:
-        """An orthonormal basis, one column each, of the span of all admissible reports."""
-        if not len(self.equalities):
-            return np.eye(self.cells)
-        _, singular_values, right = np.linalg.svd(self.equalities)
-        rank = int((singular_values > 1e-10 * max(1.0, singular_values.max())).sum())
-        return np.asarray(right[rank:].T)
-
     def initial_reports(self) -> Floats:
-        """Return reports 1 +- t d for each direction d of the span; their mean is 1.
+        """Return reports 1 +- t d for each direction d of a cell; their mean is 1.
 
         t is `INTERIOR` times the largest admissible one: with rows r of a limit l,
         1 + t max r.d <= e^l (1 + t min r.d), and the same for -d.
         """
-        directions = self.span @ self.span.T
-        directions = directions - directions @ self.frequencies[:, None]
+        directions = np.eye(self.cells) - self.frequencies[:, None]
         directions = directions[np.abs(directions).max(axis=1) > 1e-9]
         lengths = np.full(len(directions), np.inf)
         for rows, ratio in self._bounded:
@@ -136,56 +223,10 @@ class AdmissibleReports:
     def admits(self, reports: Floats) -> Booleans:
         """Return a mask of the reports that are within all limits."""
         within = np.ones(len(reports), dtype=bool)
-        if len(self.equalities):
-            within &= np.abs(reports @ self.equalities.T).max(axis=1) < 1e-12
         for rows, ratio in self._bounded:
             means = reports @ rows.T
             within &= means.max(axis=1) <= ratio * means.min(axis=1)
         return within
-
-    # Extreme rays -------------------------------------------------------------------------------
-
-    def extreme_rays(self) -> Floats | None:
-        """Return every extreme ray; None if they cannot be enumerated.
-
-        They can for few cells, a record limit, and at most one other limit, on a binary secret.
-
-        Notes
-        -----
-        Within w_max <= e^eps w_min the extreme rays have two levels.  A binary secret adds two
-        half-spaces that are never tight at once, so a new ray lies on an edge of the cone: one
-        limit tight, and one cell between the two levels.
-        """
-        records = [ratio for rows, ratio in self._bounded if _is_identity(rows)]
-        others = [(rows, ratio) for rows, ratio in self._bounded if not _is_identity(rows)]
-        binary = len(others) <= 1 and all(len(rows) == 2 for rows, _ in others)
-        if not (records and binary and self.cells <= MAX_ENUMERATED) or len(self.equalities):
-            return None
-        largest = min(records)
-        if self.cells == 2:
-            return self._scaled(_two_cells(largest, others))
-        sets = np.arange(1 << self.cells)
-        members = (sets[:, None] >> np.arange(self.cells)) & 1
-        levels = 1 + (largest - 1) * members
-        sizes = members.sum(axis=1)
-        proper = (sizes > 0) & (sizes < self.cells)
-        sides = [a - ratio * b for rows, ratio in others for a, b in (rows, rows[::-1])]
-        values = [levels @ side for side in sides]
-        within = proper & np.all([value <= 0 for value in values], axis=0) if values else proper
-        rays = [levels[within]]
-        for cell in range(self.cells):
-            without = sets[(members[:, cell] == 0) & (sizes > 0) & (sizes < self.cells - 1)]
-            with_cell = without | 1 << cell
-            for value in values:
-                crossing = value[without] * value[with_cell] < 0
-                low, up = value[without[crossing]], value[with_cell[crossing]]
-                edge = levels[without[crossing]]
-                edge[:, cell] += (largest - 1) * low / (low - up)
-                rays.append(edge)
-        return self._scaled(np.vstack(rays))
-
-    def _scaled(self, reports: Floats) -> Floats:
-        return np.asarray(reports / (reports @ self.frequencies)[:, None])
 
     # Linear programs ----------------------------------------------------------------------------
 
@@ -208,30 +249,58 @@ class AdmissibleReports:
                 block[: len(rows), minimum], block[len(rows) :, minimum] = -ratio, 1.0
                 minimum += 1
             blocks.append(block)
-        equal = np.vstack([self.frequencies, self.equalities])
-        return LinearPrograms(np.vstack([*blocks, padded(cuts, width)]), padded(equal, width))
+        equal = padded(self.frequencies[None], width)
+        return LinearPrograms(np.vstack([*blocks, padded(cuts, width)]), equal)
 
     def best_report(self, gain: Floats) -> Floats | None:
         """Return an admissible report that maximises gain . w; None if the solver fails."""
         solution = self._programs.maximise(gain / max(np.abs(gain).max(), 1e-300))
-        return None if solution is None else self._scaled(solution[None, : self.cells])[0]
+        if solution is None:
+            return None
+        report = solution[: self.cells]
+        return np.asarray(report / (report @ self.frequencies))
 
 
-def _is_identity(rows: Floats) -> bool:
-    """Return whether the secret is the cell itself."""
-    return rows.shape[0] == rows.shape[1] and bool((rows == np.eye(len(rows))).all())
+# The product of randomised responses --------------------------------------------------------------
 
 
-def _two_cells(largest: float, others: Iterable[tuple[Floats, float]]) -> Floats:
-    """Return the two extreme rays (1, r) of two cells: the smallest and the largest ratio r."""
-    low, high = 1 / largest, largest
-    for rows, ratio in others:
-        for a, b in (rows - ratio * rows[::-1]).tolist():  # a + b r <= 0
-            if b > 0:
-                high = min(high, -a / b)
-            elif b < 0:
-                low = max(low, -a / b)
-    return np.array([[1.0, low], [1.0, high]])
+def product_reports(sizes: Sequence[int], budgets: Iterable[float], frequencies: Floats) -> Floats:
+    """Return the reports of independent randomised responses, one row each."""
+    likelihoods: Floats = np.ones((1, 1))
+    for size, budget in zip(sizes, budgets, strict=True):
+        response = np.ones((size, size))
+        np.fill_diagonal(response, math.exp(budget))
+        likelihoods = np.asarray(np.kron(likelihoods, response), dtype=np.float64)
+    return np.asarray(likelihoods / (likelihoods @ frequencies)[:, None])
+
+
+def product_budgets(
+    limits: Sequence[RatioLimit], sizes: Sequence[int], epsilons: Sequence[float]
+) -> list[float]:
+    """Return the largest equal budgets of independent randomised responses within all limits.
+
+    Each is at most its answer's epsilon.  The leakage increases with every budget, so bisection
+    finds them.
+    """
+    caps = [min(epsilon, MAX_LIMIT) for epsilon in epsilons]
+    bounds = [(one.rows, math.exp(min(one.limit, MAX_LIMIT) - MARGIN)) for one in limits]
+    flat = np.ones(math.prod(sizes))
+
+    def is_within(budget: float) -> bool:
+        reports = product_reports(sizes, [min(budget, cap) for cap in caps], flat).T
+        means = [rows @ reports for rows, _ in bounds]
+        return all(
+            bool((mean.max(axis=0) <= ratio * mean.min(axis=0)).all())
+            for mean, (_, ratio) in zip(means, bounds, strict=True)
+        )
+
+    low, high = 0.0, max(caps)
+    if is_within(high):
+        low = high
+    for _ in range(BISECTION_STEPS if low < high else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_within(middle) else (low, middle)
+    return [min(low, cap) for cap in caps]
 
 
 # Integer thresholds --------------------------------------------------------------------------
@@ -261,16 +330,13 @@ def mixture_thresholds(reports: Floats, shares: Floats, limits: Sequence[RatioLi
 
     Notes
     -----
-    theta_y w_y is rounded down; for limits of 0, to the nearest point of the lattice of integer
-    vectors with leakage exactly 0.  Reports are mixed with a share t of the neutral report, the
+    theta_y w_y is rounded down.  Reports are mixed with a share t of the neutral report, the
     smallest t of `NEUTRAL_MIXTURES` that keeps all limits; 0 unless the solution is off by more
     than the margin.
     """
-    zero = [limit.counts for limit in limits if limit.limit < MIN_LIMIT]
-    lattice = _zero_leakage_lattice(zero) if zero else None
     for t in NEUTRAL_MIXTURES:
         probabilities = shares[:, None] * ((1 - NEUTRAL_SHARE) * ((1 - t) * reports + t))
-        columns = _rounded(probabilities.T, lattice)
+        columns = exact_cells(int, np.floor(probabilities.T * CERTAIN))
         columns = columns[:, (columns > 0).all(axis=0)]
         rest = CERTAIN - columns.sum(axis=1, keepdims=True)
         thresholds = np.hstack([columns, rest])
@@ -285,6 +351,23 @@ def realised_ratio(thresholds: Thresholds, limit: RatioLimit) -> Fraction:
     return largest_ratio(scaled_means(thresholds, limit.counts))
 
 
+def exact_totals(
+    counter: FormCounter, sources: Iterable[str], thresholds: Thresholds
+) -> list[float]:
+    """Return the total of one report about every attribute, asked or not, in nats, rounded up.
+
+    In integers; with the public values of the counter beside the report.
+    """
+    table = counter.table([counter.records.domain.index(name) for name in sources])
+    totals = list[float]()
+    for start, size in zip(counter.starts.tolist(), counter.sizes.tolist(), strict=True):
+        counts = table.counts[:, :, start : start + size].transpose(2, 0, 1)
+        means = scaled_means(thresholds, counts[counts.any(axis=(1, 2))].astype(np.int64))
+        impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
+        totals.append(math.inf if impossible.any() else log_above(largest_ratio(means)))
+    return totals
+
+
 def scaled_means(thresholds: Thresholds, counts: Integers) -> Thresholds:
     """Return the mean thresholds given each value of a secret, times a common denominator.
 
@@ -297,35 +380,3 @@ def scaled_means(thresholds: Thresholds, counts: Integers) -> Thresholds:
     factors = np.array([common // total for total in totals], dtype=object)
     means = (exact_cells(int, counts) @ thresholds).reshape(len(counts), -1)
     return np.asarray(means * factors[:, None])
-
-
-def _rounded(probabilities: Floats, lattice: Thresholds | None) -> Thresholds:
-    """Return probabilities as integers out of 2^64: rounded down, or to a lattice point."""
-    if lattice is None:
-        return exact_cells(int, np.floor(probabilities * CERTAIN))
-    basis = lattice.astype(np.float64)
-    coordinates = np.linalg.lstsq(basis, probabilities * CERTAIN, rcond=None)[0]
-    return np.asarray(lattice @ exact_cells(round, coordinates))
-
-
-def _zero_leakage_lattice(counts: Sequence[Integers]) -> Thresholds:
-    """Return a reduced basis, one column each, of the integer vectors w with leakage 0.
-
-    n_x' sum_z n[x, z] w_z = n_x sum_z n[x', z] w_z for the values of all secrets.  The kernel of
-    an integer matrix A is found by lattice reduction of [1 | c A'], c large: rows whose last
-    entries are 0 are a reduced basis [Lenstra, Lenstra and Lovasz 1982].
-    """
-    _checks.need("flint", "python-flint", "a limit of 0")
-    from flint import fmpz_mat
-
-    rows = []
-    for table in counts:
-        exact = exact_cells(int, table)
-        totals = exact.sum(axis=1, keepdims=True)
-        rows.append(exact[1:] * totals[0] - exact[0] * totals[1:])
-    cells = counts[0].shape[1]
-    large = 1 << (2 * cells + 64)
-    extended = np.hstack([exact_cells(int, np.eye(cells)), large * np.vstack(rows).T]).tolist()
-    reduced: Any = fmpz_mat(extended).lll().tolist()
-    kernel = [[int(n) for n in row[:cells]] for row in reduced if not any(row[cells:])]
-    return np.array(kernel, dtype=object).T

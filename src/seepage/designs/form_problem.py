@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from seepage.designs.form_totals import ExactForms, FormCounter, FormTable
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
 from seepage.designs.wanted import Wanted, parse_want
 from seepage.errors import InputError, Setting
-
-if TYPE_CHECKING:
-    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 Indices = tuple[int, ...]
 """Attributes of a form, by index, ascending."""
@@ -180,20 +177,16 @@ class FormProblem:
         """Return V[f, :], the precision of every quantity from one report of a form."""
         indices = self.indices(form)
         if isinstance(form.channel, MatrixChannel):
-            return self._shaped_row(indices, form.channel.shaped)
+            row = np.zeros(len(self.precisions.quantities))
+            for axes, variance in form.channel.shaped.variances.items():
+                quantity = tuple(indices[axis] for axis in axes)
+                row[self.precisions.quantities.index(quantity)] = 1 / variance
+            return row
         if set(form.mechanisms) == {"grr"}:
             return self.precisions.row(indices, form.epsilons.tolist())
         row = np.zeros(len(self.precisions.quantities))
         for j, name, epsilon in zip(indices, form.mechanisms, form.epsilons.tolist(), strict=True):
             row[j] = self.precisions.of_mechanism(j, name, epsilon)
-        return row
-
-    def _shaped_row(self, indices: Indices, made: "ShapedMechanism") -> Floats:
-        """Return `row` of a shaped report; raises if that cannot estimate every answer."""
-        row = np.zeros(len(self.precisions.quantities))
-        for axes, variance in zip(made.wanted, made.variances.values(), strict=True):
-            quantity = tuple(indices[axis] for axis in axes)
-            row[self.precisions.quantities.index(quantity)] = 1 / variance
         return row
 
     def gain(self, form: Form, prices: Floats) -> float:

@@ -14,7 +14,7 @@ that they would need.
 import math
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from seepage.data.records import Records
 from seepage.designs.a_optimal import FormPool, ShareSolution
 from seepage.designs.form import Form
 from seepage.designs.form_problem import FormProblem, Indices
-
-if TYPE_CHECKING:
-    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 MIN_STEP_GAIN = 1e-6
 """Minimum relative increase of the gain for a step of the local search; guards against rounding."""
@@ -104,10 +101,6 @@ class Certifier(Protocol):
     confidence: float | None = None
     mergeable: Records | None = None
     max_pairs: int
-
-    def shaped_totals(self, made: "ShapedMechanism") -> Floats:
-        """Return the certified totals of a shaped report."""
-        ...
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
         """Return a form as it may enter the pool; for given prices with budgets refined at them."""

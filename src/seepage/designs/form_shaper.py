@@ -1,7 +1,7 @@
 """Replaces forms of a design by one shaped report each, where that is more precise.
 
 A form of GRR reports is one channel from its answers to reports.  The best channel within the same
-limits, and with the same leakage about the whole record, is at least as precise (see `shape`).
+limits, and with the same leakage about the whole record, is at least as precise (`shape_form`).
 Shaped forms are columns of the master problem like product forms, priced at its solution.
 
 For the population, a shaped form depends on the records in everything: which attributes are asked,
@@ -22,27 +22,26 @@ import numpy as np
 from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.a_optimal import MIN_REDUCED_GAIN, FormPool, Precisions, ShareSolution
+from seepage.designs.admissible_reports import AnswerCounts, exact_totals
 from seepage.designs.form import Form
 from seepage.designs.form_problem import MAX_BUDGET
 from seepage.designs.form_search import Certifier, FormSearch, Timer
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.population_certifier import PopulationCertifier, halved
 from seepage.designs.report_channels import MatrixChannel
-from seepage.designs.shape_form import MAX_CELLS, form_table, shape_form
-from seepage.designs.shaped_mechanism import ShapedMechanism
+from seepage.designs.shape_form import ShapedReport, shape_form
 from seepage.designs.shaped_population import (
     SPLIT_FACTOR,
-    certified_mechanism,
-    select_mechanism,
+    certified_report,
+    select_report,
     split_records,
 )
-from seepage.errors import InputError
 
 if TYPE_CHECKING:
     from seepage.designs.design_search import DesignRun
 
-MAX_SHAPED = 32
-"""Maximum combinations of answers of a form of several attributes that is shaped."""
+MAX_SHAPED, MAX_SHAPED_ALONE = 32, 48
+"""Maximum combinations of answers of a form that is shaped: of several attributes, and of one."""
 
 ROUGH, FINE = {"gap": 2e-1, "starts": 1}, {"gap": 5e-3, "starts": 40}
 """Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and again for those
@@ -76,17 +75,16 @@ class FormShaper:
     Parameters
     ----------
     certifier
-        The constraints of the design, and the totals of shaped reports.
-    records
-        The records; for the population a fifth of them, for the others to certify.
+        The constraints of the design.
+    counter
+        Counts the records; for the population a fifth of them, for the others to certify.
     timer
         The time limit.
     """
 
-    def __init__(self, certifier: Certifier, records: Records, timer: Timer) -> None:
+    def __init__(self, certifier: Certifier, counter: FormCounter, timer: Timer) -> None:
         problem = certifier.problem
-        self.certifier, self.problem = certifier, problem
-        self.records, self.timer = records, timer
+        self.problem, self.counter, self.timer = problem, counter, timer
         self.confidence = certifier.confidence
         limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
         self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
@@ -100,7 +98,7 @@ class FormShaper:
         """Return whether a form is small enough to be shaped and may gain precision by it."""
         problem, indices = self.problem, list(self.problem.indices(form))
         sizes = [problem.domain.sizes[j] for j in indices]
-        max_cells = MAX_CELLS if len(indices) == 1 else MAX_SHAPED
+        max_cells = MAX_SHAPED_ALONE if len(indices) == 1 else MAX_SHAPED
         if math.prod(sizes) > max_cells or not (problem.importance[indices] > 0).all():
             return False
         largest = np.minimum(problem.limits[indices], min(problem.record_limit, MAX_BUDGET))
@@ -203,27 +201,27 @@ class FormShaper:
         return ratio > 1 + MIN_SHAPING_GAIN
 
     def _shape(self, form: Form, prices: Floats, effort: Mapping[str, float]) -> Form | None:
-        """Return a form with one shaped report; None if stopped or if no report is admissible."""
+        """Return a form with one shaped report; None if stopped or if no report is found."""
         if self.stop.is_set():
             return None
-        options = {
+        table = AnswerCounts.of(self.counter, form.attributes, self.protected)
+        options: dict[str, Any] = {
             **self._form_limits(form),
             "wanted": self._wanted(form, prices),
             "rows": self._rows(form),
             "stop": self.stop.is_set,
             **effort,
         }
-        try:
-            if self.confidence is None:
-                table = form_table(self.records, form.attributes, self.protected)
-                mechanism = shape_form(table, self.protected, **options)
-            else:
-                mechanism = select_mechanism(
-                    self.records, form.attributes, self.protected, options, self.confidence
-                )
-            return self.with_matrix(mechanism)
-        except (InputError, np.linalg.LinAlgError):
+        if self.confidence is not None:
+            report = select_report(table, self.protected, self.confidence, **options)
+            return (
+                None if report is None else self._with_report(report, self.problem.limits.tolist())
+            )
+        report = shape_form(table, self.protected, **options)
+        if report is None:
             return None
+        thresholds = report.mechanism.thresholds
+        return self._with_report(report, exact_totals(self.counter, form.attributes, thresholds))
 
     def _form_limits(self, form: Form) -> dict[str, Any]:
         """Return the keywords `epsilons` and `record_limit` of `shape_form`.
@@ -242,14 +240,10 @@ class FormShaper:
             "record_limit": margin * record,
         }
 
-    def with_matrix(self, mechanism: ShapedMechanism) -> Form:
-        """Return the form of one shaped report; raises if that cannot estimate every answer."""
-        totals = self.certifier.shaped_totals(mechanism)
-        form = Form.of(MatrixChannel.of_shaped(mechanism), "exact", totals.tolist())
-        self.problem.row(form)
-        return form
+    def _with_report(self, report: ShapedReport, totals: list[float]) -> Form:
+        return Form.of(MatrixChannel.of_shaped(report), "exact", totals)
 
-    def certified(self, forms: Sequence[Form], rest: Records, records: Records) -> list[Form]:
+    def certified(self, forms: Sequence[Form], rest: FormCounter, whole: FormCounter) -> list[Form]:
         """Return the shaped forms that independent records certify for the population.
 
         The forms were selected on other records than `rest`; a union bound over them shares the
@@ -260,12 +254,12 @@ class FormShaper:
         certified = list[Form]()
         for form in forms:
             assert isinstance(form.channel, MatrixChannel)
-            selected = form.channel.shaped
-            try:
-                mechanism = certified_mechanism(selected, self.protected, rest, records, level)
-                certified.append(self.with_matrix(mechanism))
-            except InputError:
-                continue
+            found = certified_report(form.channel.shaped, self.protected, rest, whole, level)
+            if found is not None:
+                report, leakages = found
+                epsilon = report.mechanism.realised_epsilon
+                totals = [leakages.get(name, epsilon) for name in self.problem.domain.names]
+                certified.append(self._with_report(report, totals))
         return certified
 
     def _rows(self, form: Form) -> dict[int, Floats]:
@@ -308,7 +302,7 @@ def shape_forms(run: "DesignRun") -> None:
     timer.seconds, problem.max_cells = seconds * TABLE_SEARCH_END, MAX_SHAPED
     run.search()
     timer.seconds, problem.max_cells = seconds, math.inf
-    shaper = FormShaper(run.certifier, run.records, timer)
+    shaper = FormShaper(run.certifier, problem.scorer.counter, timer)
     run.run_rounds(shaper.improve(run.pool, run.search_forms))
 
 
@@ -326,7 +320,7 @@ def _shape_for_population(run: "DesignRun") -> None:
         max_cells=MAX_POPULATION_CELLS,
     )
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
-    shaper = FormShaper(inner.certifier, fifth, timer)
+    shaper = FormShaper(inner.certifier, FormCounter(fifth), timer)
     try:
         timer.seconds = seconds * POPULATION_SEARCH_END
         inner.start()
@@ -335,7 +329,7 @@ def _shape_for_population(run: "DesignRun") -> None:
         inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
         chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if not form.is_product]
         timer.seconds = seconds
-        certified = shaper.certified(chosen, rest, run.records)
+        certified = shaper.certified(chosen, FormCounter(rest), run.problem.scorer.counter)
         small = [
             form
             for form in inner.pool.support(MIN_SHAPED_SHARE)

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +26,6 @@ from seepage.designs.form_totals import FormCounter, FormTable, ScreenedForms
 from seepage.errors import InputError
 from seepage.totals.population_totals import form_level, form_total_limits
 from seepage.totals.total import DECLARED
-
-if TYPE_CHECKING:
-    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 TOLERANCE = 5e-4
 """Relative accuracy of certified budgets; they are rounded down."""
@@ -280,16 +276,6 @@ class PopulationCertifier(Certifier):
         form = self._single_question(j, "exact")
         self._certified_forms[form.attributes] = form  # no larger budget keeps its limit
         return form
-
-    def shaped_totals(self, made: "ShapedMechanism") -> Floats:
-        """Return upper confidence limits of the totals of a shaped report that has them.
-
-        A report that is not certified on other records yet is promised its limits.
-        """
-        if made.confidence is None:
-            return self.problem.limits
-        realised, epsilon = made.realised(), made.realised_epsilon
-        return np.array([realised.get(name, epsilon) for name in self.problem.domain.names])
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
         """Return the form with the largest equal budgets that keep all limits, cached.

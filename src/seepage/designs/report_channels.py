@@ -22,7 +22,7 @@ from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import BasicRAPPOR
 
 if TYPE_CHECKING:
-    from seepage.designs.shaped_mechanism import ShapedMechanism
+    from seepage.designs.shape_form import ShapedReport
 
 Budget = Annotated[float, msgspec.Meta(ge=0)]
 Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]
@@ -213,18 +213,6 @@ class AnswerLeakage(Stored, frozen=True, kw_only=True):
     xor: Budget | None = None
     xor_of: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, made: "ShapedMechanism") -> "AnswerLeakage":
-        """Return the leakages of a mechanism about its answers, in nats, rounded up."""
-        others, xor = len(made.sources) - 1, made.worst_xor
-        return cls(
-            changes=tuple(made.answer_changes.values()),
-            one=made.given_answers(1) if others >= 1 else None,
-            two=made.given_answers(2) if others >= 2 else None,
-            xor=None if xor is None else xor.leakage,
-            xor_of=() if xor is None else tuple(name for name, _ in xor.answers),
-        )
-
     @property
     def answer(self) -> float:
         """The largest change over all answers."""
@@ -335,17 +323,21 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
         )
 
     @classmethod
-    def of_shaped(cls, made: "ShapedMechanism") -> "MatrixChannel":
-        """Return the channel of a shaped mechanism, which it keeps as `shaped`."""
-        frequencies, leakage = rounded_frequencies(made.nominal), AnswerLeakage.of(made)
-        channel = cls.of(made.sources, made, frequencies=frequencies, answer_leakage=leakage)
-        msgspec.structs.force_setattr(channel, "shaped", made)
+    def of_shaped(cls, report: "ShapedReport") -> "MatrixChannel":
+        """Return the channel of a shaped report, which it keeps as `shaped`."""
+        channel = cls.of(
+            report.table.sources,
+            report.mechanism,
+            frequencies=rounded_frequencies(report.nominal),
+            answer_leakage=report.answer_leakage,
+        )
+        msgspec.structs.force_setattr(channel, "shaped", report)
         return channel
 
     @cached_property
-    def shaped(self) -> "ShapedMechanism":
-        """The shaped mechanism with its limits and variances; a file has its thresholds only."""
-        raise InputError("a matrix that was read from a file has no limits and variances")
+    def shaped(self) -> "ShapedReport":
+        """The shaped report with its variances; a file has its thresholds only."""
+        raise InputError("a matrix that was read from a file has no variances")
 
 
 def sum_above(budgets: Sequence[float]) -> float:

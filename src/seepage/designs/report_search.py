@@ -1,10 +1,14 @@
-"""Column generation of admissible reports: the A-optimal mixture, and its optimality gap.
+"""Column generation of admissible reports: the A-optimal mixture, up to an optimality gap.
+
+A report is a vector w of likelihoods, scaled to w . f = 1 at the nominal frequencies f.  Shares
+theta >= 0 with sum_y theta_y w_y = 1 are a mechanism, whose information matrix about the
+frequencies is I = sum_y theta_y w_y w_y'.  The estimates of the wanted linear functions B of the
+frequencies have a total second moment phi = tr(B I^-1 B'), convex in theta: an A-optimal design
+[Pukelsheim 1993].
 
 The restricted master problem is the best mixture of the reports found so far (`best_mixture`).  Its
-prices give every admissible report a reduced gain; one above 0 lowers the variance.  The reduced
-gain is convex in the report, so pricing may be restricted to extreme rays of the cone.  If they
-are enumerated the gap is proven; otherwise pricing solves linear programs from many starts, and the
-gap is relative to the reports that they found.
+prices give every admissible report a reduced gain; one above 0 lowers the variance.  Pricing solves
+linear programs from many starts, and the gap is relative to the reports that they found.
 """
 
 import itertools
@@ -13,12 +17,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from seepage._numerics import Floats
 from seepage.designs.admissible_reports import AdmissibleReports
-from seepage.designs.report_programs import Mixture, best_mixture
-from seepage.errors import InputError
 
 MAX_ROUNDS = 150
 """Maximum number of pricing rounds."""
@@ -28,9 +30,6 @@ MIN_SHARE = 1e-9
 
 MAX_REPORTS_PER_CELL, CROWDED_MIN_SHARE = 8, 3e-8
 """Reports per cell above which the mixture is crowded, and its minimum share: keeps rounds fast."""
-
-MAX_NEW_RAYS = 150
-"""Maximum number of enumerated extreme rays that enter per round."""
 
 MAX_SIGN_FUNCTIONS = 5
 """Maximum number of wanted functions for which all 2^r sign vectors are starts."""
@@ -45,9 +44,7 @@ THOROUGH_FACTOR, MAX_STARTS_PER_CELL = 4, 10
 """Factor on the random starts of the last pricing before the search ends, and their maximum."""
 
 STALL_ROUNDS, COARSE_STALL_ROUNDS = 15, 4
-"""Rounds within which the variance must decrease by the gap for the search to go on.
-
-The second is for a coarse search or for enumerated rays."""
+"""Rounds within which the variance must decrease by the gap; the second is for a coarse search."""
 
 COARSE_GAP = 1e-2
 """Gap from which a search is coarse: it ends without a thorough pricing."""
@@ -55,27 +52,8 @@ COARSE_GAP = 1e-2
 MAX_ASCENT_STEPS = 4
 """Maximum number of linear programs solved in a row from one start."""
 
-MAX_RESIDUAL = 1e-8
-"""Maximum residual of the equations for which the number of reports is reduced."""
-
-MAX_CORRECTION = 0.01
-"""Maximum relative change of a share that corrects a residual."""
-
 MIN_REDUCED_GAIN = 0.02
 """Minimum reduced gain of a new report, relative to gap x second moment."""
-
-
-class ShapedReports(NamedTuple):
-    """Admissible reports w_y with shares theta_y: sum_y theta_y w_y = 1."""
-
-    reports: Floats
-    shares: Floats
-    second_moment: float
-    """phi = tr(B I^-1 B') of the mixture."""
-    lower_bound: float
-    """Lower bound of phi over all admissible mixtures; 0 if none is known."""
-    proven: bool
-    """Whether the bound is proven, or relative to the reports found by linear programs."""
 
 
 def search_reports(
@@ -87,15 +65,18 @@ def search_reports(
     known: Floats | None = None,
     stop: Callable[[], bool] = lambda: False,
     starts: int = STARTS,
-) -> ShapedReports:
-    """Return the mixture of admissible reports with the least total variance, up to a gap.
+) -> tuple[Floats, Floats, Floats] | None:
+    """Return admissible reports w_y, shares theta_y with sum_y theta_y w_y = 1, and B I^-1.
+
+    The mixture of least variance, up to a gap; None if the reports within the limits differ too
+    little to be computed.
 
     Parameters
     ----------
     cone
         The cone of admissible reports.
     wanted
-        B, one row per wanted linear function of the frequencies, in the span of the cone.
+        B, one row per wanted linear function of the frequencies.
     offset
         sum (B f)^2: the total variance is phi - offset.
     gap
@@ -108,13 +89,10 @@ def search_reports(
     starts
         Number of reports of the mixture from which linear programs start in each round.
     """
-    search = _ReportSearch(cone, wanted @ cone.span, starts)
+    search = ReportSearch(cone, wanted, starts)
     if not search.solve_master(known):
-        raise InputError(
-            "reports within these limits differ too little to be computed; raise the smallest "
-            "limits or pool rare values"
-        )
-    fine = gap < COARSE_GAP and not search.proven
+        return None
+    fine = gap < COARSE_GAP
     stall_rounds = STALL_ROUNDS if fine else COARSE_STALL_ROUNDS
     moments = [search.mixture.second_moment]
     try:
@@ -129,7 +107,7 @@ def search_reports(
             moments.append(search.mixture.second_moment)
     except KeyboardInterrupt:
         pass
-    return search.result()
+    return search.pool, search.shares, search.mixture.coefficients
 
 
 def _has_stalled(moments: Sequence[float], gap: float, rounds: int) -> bool:
@@ -137,41 +115,43 @@ def _has_stalled(moments: Sequence[float], gap: float, rounds: int) -> bool:
     return len(moments) > rounds and moments[-rounds - 1] - moments[-1] < gap * moments[-1]
 
 
-class _ReportSearch:
+class ReportSearch:
     """The restricted master problem and its pricing.
 
     Parameters
     ----------
     cone
         The cone of admissible reports.
-    goal
-        The wanted functions, in the coordinates of the cone's span.
+    wanted
+        B, one row per wanted linear function of the frequencies.
     starts
         Number of reports of the mixture from which linear programs start.
     """
 
-    mixture: Mixture
+    mixture: "Mixture"
 
-    def __init__(self, cone: AdmissibleReports, goal: Floats, starts: int) -> None:
-        self.cone, self.goal, self.starts = cone, goal, starts
-        self.ones = cone.span.sum(axis=0)
-        self.rays = cone.extreme_rays()
-        self.proven = self.rays is not None
+    def __init__(self, cone: AdmissibleReports, wanted: Floats, starts: int) -> None:
+        self.cone, self.wanted, self.starts = cone, wanted, starts
         self.pool = cone.initial_reports()
         self.shares = np.full(len(self.pool), 1 / len(self.pool))
         self.rng = np.random.default_rng(0)
         self.bounds = list[tuple[Mixture, float]]()
 
     def solve_master(self, new: Floats | None) -> bool:
-        """Add reports and compute the best shares; return False, and change nothing, on failure."""
+        """Add reports and compute the best shares; return False, and change nothing, on failure.
+
+        It fails where the information of the start is singular, or becomes so by rounding.
+        """
         pool, start = self.pool, self.shares
         if new is not None and len(new):  # new reports start with small shares
             pool = np.vstack([pool, new])
             start = np.concatenate([start, np.full(len(new), 0.1 / len(pool))])
-        reports = pool @ self.cone.span
-        if np.linalg.matrix_rank(np.sqrt(start)[:, None] * reports) < reports.shape[1]:
-            return False  # the information matrix of the start is singular
-        mixture = best_mixture(reports, self.goal, self.ones, start)
+        if np.linalg.matrix_rank(np.sqrt(start)[:, None] * pool) < self.cone.cells:
+            return False
+        try:
+            mixture = best_mixture(pool, self.wanted, start)
+        except np.linalg.LinAlgError:
+            return False
         if not math.isfinite(mixture.second_moment):
             return False
         crowded = len(pool) > MAX_REPORTS_PER_CELL * self.cone.cells
@@ -189,18 +169,13 @@ class _ReportSearch:
         The largest reduced gain of all reports bounds phi below; every report found later may
         raise that of an earlier mixture.
         """
-        if self.rays is not None:
-            gains = self.mixture.reduced_gains(self.rays @ self.cone.span)
-            best = np.argsort(-gains)[:MAX_NEW_RAYS]
-            new, largest = self.rays[best[gains[best] > 0]], float(gains[best[0]])
-        else:
-            minimum = MIN_REDUCED_GAIN * gap * self.mixture.second_moment
-            new, largest = self._ascend(minimum, stop, thorough)
+        minimum = MIN_REDUCED_GAIN * gap * self.mixture.second_moment
+        new, largest = self._ascend(minimum, stop, thorough)
         if largest < np.inf:
             self.bounds.append((self.mixture, largest))
         if len(new):
             self.bounds = [
-                (mixture, max(gain, float(mixture.reduced_gains(new @ self.cone.span).max())))
+                (mixture, max(gain, float(mixture.reduced_gains(new).max())))
                 for mixture, gain in self.bounds
             ]
         return new
@@ -208,8 +183,7 @@ class _ReportSearch:
     @property
     def lower_bound(self) -> float:
         """The largest lower bound of phi so far, given the reports found by now."""
-        bounds = [mixture.lower_bound(self.ones, gain) for mixture, gain in self.bounds]
-        return max(bounds, default=0.0)
+        return max((mixture.lower_bound(gain) for mixture, gain in self.bounds), default=0.0)
 
     def _ascend(
         self, minimum: float, stop: Callable[[], bool], thorough: bool
@@ -219,8 +193,7 @@ class _ReportSearch:
         |M w|^2 = max over v of 2 v . M w - |v|^2: alternate between a linear program in w for given
         v, and v = M w.  The largest reduced gain is infinite (unknown) if the search was stopped.
         """
-        cone, mixture = self.cone, self.mixture
-        coefficients, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
+        cone, coefficients, prices = self.cone, self.mixture.coefficients, self.mixture.prices
         scales = np.sqrt((self.shares[:, None] * (self.pool @ coefficients.T) ** 2).sum(axis=0))
         scales = np.maximum(scales, 1e-300)
         if thorough:
@@ -269,54 +242,143 @@ class _ReportSearch:
         sets = sets / (sets @ self.cone.frequencies)[:, None]
         return np.vstack([self.pool[drawn] @ coefficients.T + noise, sets @ coefficients.T])
 
-    def result(self) -> ShapedReports:
-        """Return the mixture with few reports, and its lower bound."""
-        cone, mixture, lower_bound = self.cone, self.mixture, self.lower_bound
-        if self.proven:  # for the limits themselves, without the margin
-            exact = AdmissibleReports(cone.limits, cone.frequencies, margin=0.0).extreme_rays()
-            assert exact is not None
-            largest = float(mixture.reduced_gains(exact @ cone.span).max())
-            lower_bound = mixture.lower_bound(self.ones, largest)
-        pool, shares = _fewest_reports(self.pool, self.shares, mixture, cone.span, self.goal)
-        return ShapedReports(pool, shares, mixture.second_moment, lower_bound, self.proven)
+
+# The A-optimal mixture ----------------------------------------------------------------------------
+
+MAX_STEPS = 80
+"""Maximum number of Newton steps."""
+
+TO_BOUNDARY = 0.99
+"""Fraction-to-the-boundary rule: maximum step, relative to the first zero of a share or slack."""
+
+CENTRING = 0.2
+"""Centring parameter: factor by which one step reduces the complementarity."""
+
+RIDGE = 1e-12
+"""Added to the diagonal of the scaled Hessian, which rounding could make indefinite."""
 
 
-def _fewest_reports(
-    pool: Floats, shares: Floats, mixture: Mixture, span: Floats, goal: Floats
+class Mixture(NamedTuple):
+    """Primal and dual solution of the master problem: shares of reports, and prices.
+
+    With M = B I^-1, each report of the mixture has |M w|^2 <= w . prices up to the accuracy of the
+    solution, with equality where its share is positive; 1 . prices = phi.
+    """
+
+    shares: Floats
+    prices: Floats
+    """Dual variables of the constraint sum_y theta_y w_y = 1."""
+    coefficients: Floats
+    """M = B I^-1: the estimate of the wanted functions is the mean of M w over the reports."""
+    second_moment: float
+    """phi = tr(B I^-1 B')."""
+
+    def reduced_gains(self, reports: Floats) -> Floats:
+        """Return |M w|^2 - w . prices of each report: adding one above 0 lowers phi."""
+        gains = ((reports @ self.coefficients.T) ** 2).sum(axis=1)
+        return np.asarray(gains - reports @ self.prices)
+
+    def lower_bound(self, largest: float) -> float:
+        """Return a lower bound of phi over all mixtures, from the largest reduced gain.
+
+        Notes
+        -----
+        For any mixture with information J, phi^2 = tr(M B')^2 <= tr(M J M') tr(B J^-1 B') by
+        Cauchy-Schwarz, and tr(M J M') = sum theta |M w|^2 <= sum theta (w . prices + largest)
+        = 1 . prices + largest, since the shares sum to 1.
+        """
+        bound = float(np.ones(len(self.prices)) @ self.prices) + largest
+        return self.second_moment**2 / bound if bound > 0 else 0.0
+
+
+def best_mixture(reports: Floats, wanted: Floats, start: Floats, accuracy: float = 1e-7) -> Mixture:
+    """Return the mixture of reports that minimises phi, to a relative accuracy.
+
+    Parameters
+    ----------
+    reports
+        One row per report.
+    wanted
+        B, one row per wanted linear function.
+    start
+        Positive start shares with a regular information matrix; their mixture need not be 1.
+    accuracy
+        Stop at a complementarity sum_y theta_y s_y of this share of phi, with the slacks
+        s = w . prices - |M w|^2.
+
+    Notes
+    -----
+    The Hessian of phi is 2 (w_i I^-1 w_j)(w_i M'M w_j).  O(n^3) a step for n reports; some twenty
+    steps.  Solved in coordinates in which the information of `start` is the identity.
+    """
+    _, root = np.linalg.qr(np.sqrt(start)[:, None] * reports)
+    back = solve_triangular(root, np.eye(len(root)), check_finite=False)
+    ones = np.ones(len(back)) @ back
+    mixture = _interior_point(reports @ back, wanted @ back, ones, start, accuracy)
+    coefficients = mixture.coefficients @ back.T
+    return mixture._replace(prices=back @ mixture.prices, coefficients=coefficients)
+
+
+def _interior_point(
+    reports: Floats, wanted: Floats, ones: Floats, start: Floats, accuracy: float
+) -> Mixture:
+    """Return `best_mixture` in scaled coordinates, by primal-dual Newton steps."""
+    shares = start
+    inner, scores, moment = _information(reports, wanted, shares)
+    gains = (scores**2).sum(axis=1)
+    prices = np.linalg.lstsq(reports, gains, rcond=None)[0]
+    slacks = np.maximum(reports @ prices - gains, moment / len(shares))
+    for _ in range(MAX_STEPS):
+        primal = ones - shares @ reports
+        dual = float(np.abs(reports @ prices - gains - slacks).max())
+        complementarity = float(shares @ slacks)
+        converged = max(complementarity, dual / 10) <= accuracy * moment
+        if converged and np.abs(primal).max() < 1e-10:
+            break
+        centre = CENTRING * complementarity / len(shares)
+        hessian = 2.0 * inner * (scores @ scores.T)
+        hessian[np.diag_indices_from(hessian)] += slacks / shares
+        try:
+            step, new_prices = _newton_step(hessian, reports, gains + centre / shares, primal)
+        except np.linalg.LinAlgError:  # shares close to 0 make it singular near the end
+            break
+        slack_step = (centre - slacks * step) / shares - slacks
+        length = min(1.0, _max_step(shares, step), _max_step(slacks, slack_step))
+        shares, slacks = shares + length * step, slacks + length * slack_step
+        prices = prices + length * (new_prices - prices)
+        inner, scores, moment = _information(reports, wanted, shares)
+        gains = (scores**2).sum(axis=1)
+    information = (reports * shares[:, None]).T @ reports
+    coefficients = np.linalg.lstsq(information, wanted.T, rcond=None)[0].T
+    return Mixture(shares, prices, np.asarray(coefficients), moment)
+
+
+def _information(reports: Floats, wanted: Floats, shares: Floats) -> tuple[Floats, Floats, float]:
+    """Return w_i I^-1 w_j, the scores M w_i, and phi, from a QR factor of the root of I."""
+    _, triangle = np.linalg.qr(np.sqrt(shares)[:, None] * reports)
+    half = solve_triangular(triangle, reports.T, trans="T", check_finite=False)
+    target = solve_triangular(triangle, wanted.T, trans="T", check_finite=False)
+    return half.T @ half, half.T @ target, float((target**2).sum())
+
+
+def _newton_step(
+    hessian: Floats, reports: Floats, right: Floats, primal: Floats
 ) -> tuple[Floats, Floats]:
-    """Return a subset of the reports, with shares of the same variance.
+    """Return step and prices of H step + W prices = right, W' step = primal.
 
-    Any shares with sum theta w = 1 and sum theta (M w) w' = B keep the coefficients M unbiased, and
-    the second moment, sum theta |M w|^2 = sum theta w . prices, the same.  A basic solution of
-    these equations has no more reports than equations.
+    `primal` is the residual of the constraint on the mixture.
     """
-    coordinates = pool @ span
-    scores = coordinates @ mixture.coefficients.T
-    products = (scores[:, :, None] * coordinates[:, None, :]).reshape(len(pool), -1)
-    equations = np.hstack([coordinates, products]).T
-    right = np.concatenate([span.sum(axis=0), goal.ravel()])
-    scale = np.abs(equations).max(axis=1)
-    equations, right = equations / scale[:, None], right / scale
-    factors, residual = nnls(equations * shares, right, maxiter=30 * len(shares))
-    basic = factors * shares > MIN_SHARE
-    if residual < MAX_RESIDUAL:
-        fewer = _corrected(coordinates[basic], span, (factors * shares)[basic])
-        if fewer is not None:
-            return pool[basic], fewer
-    corrected = _corrected(coordinates, span, shares)
-    if (
-        corrected is None
-    ):  # sum theta w <= 1: the neutral report of `mixture_thresholds` adds the rest
-        corrected = shares / (shares @ pool).max()
-    return pool, corrected
+    scale = 1.0 / np.sqrt(np.diag(hessian))
+    scaled = hessian * scale * scale[:, None]
+    scaled[np.diag_indices_from(scaled)] += RIDGE
+    factor = cho_factor(scaled, check_finite=False)
+    solved = scale[:, None] * cho_solve(factor, scale[:, None] * np.column_stack([reports, right]))
+    system = reports.T @ solved[:, :-1]
+    prices = np.linalg.solve(system, reports.T @ solved[:, -1] - primal)
+    return np.asarray(solved[:, -1] - solved[:, :-1] @ prices), np.asarray(prices)
 
 
-def _corrected(coordinates: Floats, span: Floats, shares: Floats) -> Floats | None:
-    """Return shares with sum theta w = 1, of least squared relative change; None if that is large.
-
-    It is large where the reports hardly determine a cell that never occurs.
-    """
-    scaled = (shares[:, None] * coordinates).T
-    missing = span.sum(axis=0) - scaled.sum(axis=1)
-    change = np.linalg.lstsq(scaled, missing, rcond=None)[0]
-    return shares + shares * change if np.abs(change).max() < MAX_CORRECTION else None
+def _max_step(values: Floats, step: Floats) -> float:
+    """Return the largest multiple of a step, up to a fraction, that keeps all values positive."""
+    falling = step < 0
+    return TO_BOUNDARY * float((values[falling] / -step[falling]).min(initial=np.inf))

@@ -1,78 +1,200 @@
-"""`shape_form`: the mechanism of least variance of one form within limits, from its counts."""
+"""`shape_form`: the one report of least variance for all answers of a form, within limits.
 
-import itertools
+A form of GRR reports is one channel from its answers to reports.  Lowering budgets until a leakage
+is within its limit adds noise in every direction, which the limits do not require: a report is a
+vector w of likelihoods over the answers, and each limit is linear in w (`AdmissibleReports`).  The
+best mixture of admissible reports is an A-optimal design (`search_reports`).
+"""
+
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
 
 import numpy as np
 from scipy.linalg import helmert
+from scipy.optimize import nnls
 
-from seepage._numerics import Floats, Integers, one_blas_thread
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
+from seepage._numerics import Floats, largest_log_ratio, one_blas_thread, round_up
 from seepage.designs.admissible_reports import (
-    MARGIN,
-    MAX_LIMIT,
-    MIN_LIMIT,
     AdmissibleReports,
+    AnswerCounts,
     RatioLimit,
     answer_limits,
     mixture_thresholds,
+    product_budgets,
+    product_reports,
+    realised_ratio,
 )
+from seepage.designs.report_channels import AnswerLeakage
 from seepage.designs.report_search import STARTS, search_reports
-from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism, wanted_rows
-from seepage.errors import InputError
+from seepage.mechanisms.exact_draws import Thresholds, log_above
+from seepage.mechanisms.transition_matrix import MatrixMechanism, least_squares_inverse
 
-MAX_CELLS = 48
-"""Maximum number of cells of a shaped form; more would take minutes."""
+MAX_BIAS = 1e-9
+"""Maximum bias of an estimate's coefficients that counts as unbiased."""
 
-BISECTION_STEPS = 60
-"""Number of bisection steps for the budget of the product."""
+CUTOFFS = (1e-13, 1e-10, 1e-8)
+"""Cutoffs of singular values relative to the largest, tried in order."""
+
+MIN_SHARE = 1e-9
+"""Minimum share theta of a report of a smaller mixture."""
+
+MAX_RESIDUAL = 1e-8
+"""Maximum residual of the equations for which the number of reports is reduced."""
+
+MAX_CORRECTION = 0.01
+"""Maximum relative change of a share that corrects a residual."""
 
 START_SCALE = 0.999
-"""Factor on the product's budgets for its reports to start the search strictly inside the cone."""
+"""Factor on budgets of the product whose reports start the search, strictly inside the cone."""
 
 
-def form_table(
-    counted: PairCounts | Records, sources: Sequence[str], targets: Iterable[str]
-) -> AnswerCounts:
-    """Return the counts of the cells of a form, and of targets by cell; several need records."""
-    domain = counted.domain
-    sizes = tuple(domain[name].size for name in sources)
-    if isinstance(counted, PairCounts):
-        counts = counted.marginal(sources[0])
-        tables = {
-            name: np.diag(counts) if name == sources[0] else counted.table(name, sources[0])
-            for name in targets
-        }
-    else:
-        cells = answer_cells(counted, sources)
-        counts = np.bincount(cells, counted.weights, minlength=int(np.prod(sizes))).astype(np.int64)
-        group = counted.groups(())
-        tables = {
-            name: counts_by_cell(counted, name, cells, len(counts), group)[0] for name in targets
-        }
-    if not counts.sum():
-        raise InputError("shaping needs at least one record, and there is none")
-    labels = itertools.product(*(domain[name].values for name in sources))
-    return AnswerCounts(tuple(sources), sizes, counts, tables, tuple(map(", ".join, labels)))
+@dataclass(frozen=True, eq=False)
+class ShapedReport:
+    """One report for all answers of a form: its matrix, its leakage and its variances.
+
+    Parameters
+    ----------
+    mechanism
+        The matrix, one row per cell.
+    table
+        The counts of the answers; the nominal frequencies are their shares.
+    wanted
+        The weights of the tables to estimate, by the indices of their answers.
+    rows
+        B of the answers of which another statistic than the frequencies is wanted, by index.
+    data_free
+        The limits of changing one answer and of changing any, which hold for all data.
+    """
+
+    mechanism: MatrixMechanism
+    table: AnswerCounts
+    wanted: Mapping[tuple[int, ...], float]
+    rows: Mapping[int, Floats]
+    data_free: Sequence[RatioLimit]
+
+    @property
+    def nominal(self) -> Floats:
+        """The nominal frequencies of the cells."""
+        return np.asarray(self.table.counts / self.table.counts.sum())
+
+    @cached_property
+    def reports(self) -> Floats:
+        """The likelihoods of each report, one row each, with mean 1 at the nominal frequencies."""
+        channel = self.mechanism.channel()
+        return np.asarray((channel / (self.nominal @ channel)).T)
+
+    # Estimates ----------------------------------------------------------------------------------
+
+    @cached_property
+    def variances(self) -> dict[tuple[int, ...], float]:
+        """Variance of each wanted table's estimated frequencies times n, summed over its cells.
+
+        For people drawn from the population, noise and sampling together, at the nominal
+        frequencies.  Infinite where there is no unbiased estimate.
+        """
+        chances, variances = self.nominal @ self.mechanism.channel(), {}
+        for axes in self.wanted:
+            rows = self.coefficients(axes)
+            variances[axes] = math.inf
+            if rows is not None:
+                second = float((chances @ rows**2).sum())
+                variances[axes] = second - float(((chances @ rows) ** 2).sum())
+        return variances
+
+    def coefficients(self, axes: tuple[int, ...]) -> Floats | None:
+        """Return A with C A = B', of least variance at the nominal frequencies; else None.
+
+        C is the matrix of the report, B that of a table of some answers, by their indices.
+        """
+        channel, wanted = self.mechanism.channel(), wanted_rows(self.table.sizes, axes, self.rows)
+        for cutoff in CUTOFFS:
+            inverse = least_squares_inverse(channel, self.nominal @ channel, cutoff)
+            coefficients = inverse @ wanted.T
+            if np.abs(channel @ coefficients - wanted.T).max() <= MAX_BIAS:
+                return np.asarray(coefficients)
+        return None
+
+    # Privacy ------------------------------------------------------------------------------------
+
+    @cached_property
+    def answer_leakage(self) -> AnswerLeakage:
+        """Leakages about the answers beyond the totals, in nats, rounded up."""
+        others = len(self.table.sources) - 1
+        xor, xor_of = self._worst_xor()
+        return AnswerLeakage(
+            changes=tuple(self._answer_changes()),
+            one=self.given_answers(1) if others >= 1 else None,
+            two=self.given_answers(2) if others >= 2 else None,
+            xor=xor if xor_of else None,
+            xor_of=xor_of,
+        )
+
+    def _answer_changes(self) -> list[float]:
+        """Return the largest change of the log-likelihood when one answer changes, for each."""
+        sources, sizes = self.table.sources, self.table.sizes
+        changes = dict.fromkeys(sources, 0.0)
+        for limit in answer_limits(sources, sizes, [0.0] * len(sizes)):
+            realised = log_above(realised_ratio(self.mechanism.thresholds, limit))
+            changes[limit.name] = max(changes[limit.name], realised)
+        return list(changes.values())
+
+    def given_answers(self, known: int) -> float:
+        """Return the largest leakage about an answer given the values of `known` other answers.
+
+        In nats, exact for the table of `counts`, rounded up; the maximum over the answers, the sets
+        of other answers, and their values.
+        """
+        largest, axes = 0.0, range(len(self.table.sizes))
+        for axis in axes:
+            for others in combinations([other for other in axes if other != axis], known):
+                kept = sorted((axis, *others))
+                means = self._conditional(kept)
+                lines = np.moveaxis(means, kept.index(axis), 0)
+                largest = max(largest, _largest_log_ratio(lines))
+        return self._rounded_up(largest)
+
+    def _conditional(self, kept: Sequence[int]) -> Floats:
+        """Return P(report | some answers), one axis per answer; NaN for answers without records."""
+        sizes = self.table.sizes
+        table, channel = self.table.counts.reshape(sizes), self.mechanism.channel()
+        drop = tuple(axis for axis in range(len(sizes)) if axis not in kept)
+        weighted = (table[..., None] * channel.reshape(*sizes, -1)).sum(axis=drop)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(weighted / table.sum(axis=drop)[..., None])
+
+    def _worst_xor(self) -> tuple[float, tuple[str, ...]]:
+        """Return the largest leakage about the exclusive or of at least two answers, and of which.
+
+        An answer of more than two values enters as the question whether it is a certain value.
+        """
+        counts, sizes = self.table.counts, self.table.sizes
+        weighted = counts[:, None] * self.mechanism.channel()
+        codes = np.array(list(np.ndindex(*sizes)))
+        worst, names = -1.0, tuple[str, ...]()
+        choices = [[None, *range(1 if size == 2 else 0, size)] for size in sizes]
+        for values in product(*choices):
+            asked = [(axis, value) for axis, value in enumerate(values) if value is not None]
+            xor = sum((codes[:, axis] == value).astype(int) for axis, value in asked) % 2 == 1
+            if len(asked) < 2 or not (counts[xor].any() and counts[~xor].any()):
+                continue
+            sums = np.stack([weighted[xor].sum(axis=0), weighted[~xor].sum(axis=0)])
+            numbers = np.array([counts[xor].sum(), counts[~xor].sum()])
+            leakage = _largest_log_ratio(sums / numbers[:, None])
+            if leakage > worst:
+                worst, names = leakage, tuple(self.table.sources[axis] for axis, _ in asked)
+        return self._rounded_up(worst), names
+
+    def _rounded_up(self, leakage: float) -> float:
+        return round_up(leakage, 8 * self.mechanism.k + 64)
 
 
-def answer_cells(records: Records, sources: Sequence[str]) -> Integers:
-    """Return the cell of each distinct record."""
-    columns = [records.column(name) for name in sources]
-    return np.asarray(np.ravel_multi_index(columns, [records.domain[n].size for n in sources]))
-
-
-def counts_by_cell(
-    records: Records, name: str, cells: Integers, cell_count: int, groups: Integers
-) -> Integers:
-    """Return numbers of records by group, value of an attribute, and cell."""
-    size = records.domain[name].size
-    shape = (int(groups.max(initial=0)) + 1, size, cell_count)
-    flat = (groups * size + records.column(name)) * cell_count + cells
-    counts = np.bincount(flat, records.weights, minlength=math.prod(shape))
-    return counts.astype(np.int64).reshape(shape)
+def _largest_log_ratio(lines: Floats) -> float:
+    """Return the largest log-ratio along the first axis, NaN (not occurring) excluded."""
+    values = np.moveaxis(lines, 0, -1)
+    return float(largest_log_ratio(values, values, np.array([0]), 0.0, ~np.isnan(values))[0])
 
 
 def shape_form(
@@ -80,17 +202,17 @@ def shape_form(
     limits: Mapping[str, float],
     *,
     epsilons: Sequence[float],
-    record_limit: float | None = None,
-    rule: str = "answer",
-    known: Sequence[RatioLimit] = (),
+    record_limit: float,
     wanted: Mapping[tuple[int, ...], float] | None = None,
     rows: Mapping[int, Floats] | None = None,
     cone: Callable[[Sequence[RatioLimit], Floats], AdmissibleReports] = AdmissibleReports,
     gap: float = 1e-3,
     stop: Callable[[], bool] = lambda: False,
     starts: int = STARTS,
-) -> ShapedMechanism:
-    """Return the mechanism of least variance for a form's answers within limits, from counts alone.
+) -> ShapedReport | None:
+    """Return the report of least variance for a form's answers within limits, from counts alone.
+
+    None if the reports within the limits differ too little to be computed.
 
     Parameters
     ----------
@@ -101,12 +223,7 @@ def shape_form(
     epsilons
         For each answer, the largest change of a report's log-likelihood when it alone changes.
     record_limit
-        Largest log-likelihood ratio of a report between two records; None for the sum of budgets of
-        the product of randomised responses within the same limits.
-    rule
-        `"answer"`: `epsilons` are limits; `"record"`: they only bound the budgets of that product.
-    known
-        Further limits, conditional on attributes that an adversary may know of the person.
+        Largest log-likelihood ratio of a report between two records.
     wanted
         Weights of the tables to estimate, by the indices of their answers; by default the
         frequencies of each answer.
@@ -125,94 +242,111 @@ def shape_form(
     Notes
     -----
     With K cells and r wanted values, each round of the search takes some 2^r + 40 linear programs
-    in K unknowns (.1 ms for K = 15, 1 ms for K = 32), and 10 to 40 rounds.
+    in K unknowns (.1 ms for K = 15, 1 ms for K = 32), and 10 to 40 rounds.  Every limit is checked
+    on the integer thresholds, in exact arithmetic.
     """
-    target_limits = [table.ratio_limit(name, limit) for name, limit in limits.items()]
-    caps = [min(epsilon, MAX_LIMIT) for epsilon in epsilons]
-    budgets = product_budgets(target_limits, table.sizes, caps)
-    record = _record_limit(record_limit, epsilons, budgets)
-    identity = np.eye(len(table.counts), dtype=np.int64)
-    all_limits = [*target_limits, *known]
-    if rule == "answer" and len(table.sizes) > 1:
-        all_limits += answer_limits(table.sources, table.sizes, epsilons)
-    all_limits.append(RatioLimit(", ".join(table.sources), identity, record, "record"))
+    about = [table.ratio_limit(name, limit) for name, limit in limits.items()]
+    data_free = _data_free_limits(table, epsilons, record_limit)
     frequencies = table.counts / table.counts.sum()
     tables = wanted or {(axis,): 1.0 for axis in range(len(table.sizes))}
     functions = _contrasts(table.sizes, tables, rows or {})
-    admissible = cone(all_limits, frequencies)
-    _check_informative(admissible, functions, limits, record)
+    admissible = cone([*about, *data_free], frequencies)
+    budgets = [START_SCALE * budget for budget in product_budgets(about, table.sizes, epsilons)]
+    start = product_reports(table.sizes, budgets, frequencies)
     offset = float(((functions @ frequencies) ** 2).sum())
-    product = product_reports(table.sizes, [START_SCALE * eps for eps in budgets], frequencies)
-    product = product[admissible.admits(product)]
     with one_blas_thread():
         mixture = search_reports(
-            admissible, functions, offset=offset, gap=gap, known=product, stop=stop, starts=starts
+            admissible,
+            functions,
+            offset=offset,
+            gap=gap,
+            known=start[admissible.admits(start)],
+            stop=stop,
+            starts=starts,
         )
-    bound = mixture.lower_bound - offset
-    return ShapedMechanism(
-        mixture_thresholds(mixture.reports, mixture.shares, all_limits),
-        table,
-        all_limits,
-        tables,
-        rows=rows,
-        lower_bound=bound if bound > 0 else None,
-        proven=mixture.proven,
-    )
+    if mixture is None:
+        return None
+    thresholds = mixture_thresholds(*_fewest_reports(*mixture, functions), [*about, *data_free])
+    return shaped_report(thresholds, table, tables, rows or {}, data_free)
 
 
-def _record_limit(
-    given: float | None, epsilons: Sequence[float], budgets: Sequence[float]
-) -> float:
-    """Return the largest log-likelihood ratio of a report between two records."""
-    if len(epsilons) > 1:
-        return sum(budgets) if given is None else float(given)
-    return epsilons[0] if given is None else min(float(given), epsilons[0])
+def shaped_report(
+    thresholds: Thresholds,
+    table: AnswerCounts,
+    wanted: Mapping[tuple[int, ...], float],
+    rows: Mapping[int, Floats],
+    data_free: Sequence[RatioLimit],
+) -> ShapedReport | None:
+    """Return the report of some thresholds; None if it does not estimate every wanted table."""
+    mechanism = MatrixMechanism.from_thresholds(thresholds, "shaped")
+    report = ShapedReport(mechanism, table, wanted, rows, data_free)
+    return report if math.isfinite(sum(report.variances.values())) else None
 
 
-# The product of randomised responses -------------------------------------------------------------
+def _data_free_limits(
+    table: AnswerCounts, epsilons: Sequence[float], record_limit: float
+) -> list[RatioLimit]:
+    """Return the limits of changing one answer, and of changing any."""
+    identity = np.eye(len(table.counts), dtype=np.int64)
+    record = RatioLimit(", ".join(table.sources), identity, record_limit)
+    if len(epsilons) == 1:
+        return [record._replace(limit=min(record_limit, epsilons[0]))]
+    return [*answer_limits(table.sources, table.sizes, epsilons), record]
 
 
-def product_reports(sizes: Sequence[int], budgets: Sequence[float], frequencies: Floats) -> Floats:
-    """Return the reports of independent randomised responses, one row each."""
-    likelihoods: Floats = np.ones((1, 1))
-    for size, budget in zip(sizes, budgets, strict=True):
-        response = np.ones((size, size))
-        np.fill_diagonal(response, math.exp(budget))
-        likelihoods = np.asarray(np.kron(likelihoods, response), dtype=np.float64)
-    return np.asarray(likelihoods / (likelihoods @ frequencies)[:, None])
+def _fewest_reports(
+    pool: Floats, shares: Floats, coefficients: Floats, wanted: Floats
+) -> tuple[Floats, Floats]:
+    """Return a subset of the reports, with shares of the same variance.
 
-
-def product_budgets(
-    limits: Sequence[RatioLimit], sizes: Sequence[int], epsilons: Sequence[float]
-) -> list[float]:
-    """Return the largest equal budgets of independent randomised responses within all limits.
-
-    Each is at most its answer's epsilon.  The leakage increases with every budget, so bisection
-    finds them.
+    Any shares with sum theta w = 1 and sum theta (M w) w' = B keep the coefficients M unbiased, and
+    the second moment, sum theta |M w|^2 = sum theta w . prices, the same.  A basic solution of
+    these equations has no more reports than equations.
     """
-    rows = [limit.rows for limit in limits]
-    stacked = np.vstack([np.zeros((0, math.prod(sizes))), *rows])
-    starts = np.cumsum([0, *map(len, rows)])[:-1]
-    ratios = np.exp([min(limit.limit, MAX_LIMIT) - MARGIN for limit in limits])[:, None]
+    scores = pool @ coefficients.T
+    products = (scores[:, :, None] * pool[:, None, :]).reshape(len(pool), -1)
+    equations = np.hstack([pool, products]).T
+    right = np.concatenate([np.ones(pool.shape[1]), wanted.ravel()])
+    scale = np.abs(equations).max(axis=1)
+    equations, right = equations / scale[:, None], right / scale
+    factors, residual = nnls(equations * shares, right, maxiter=30 * len(shares))
+    basic = factors * shares > MIN_SHARE
+    if residual < MAX_RESIDUAL:
+        fewer = _corrected(pool[basic], (factors * shares)[basic])
+        if fewer is not None:
+            return pool[basic], fewer
+    corrected = _corrected(pool, shares)
+    if corrected is None:  # sum theta w <= 1: `mixture_thresholds` adds the rest as neutral report
+        corrected = shares / (shares @ pool).max()
+    return pool, corrected
 
-    def is_within(budget: float) -> bool:
-        capped = [min(budget, epsilon) for epsilon in epsilons]
-        means = stacked @ product_reports(sizes, capped, np.full(stacked.shape[1], 1.0)).T
-        if not len(starts):
-            return True
-        highest = np.maximum.reduceat(means, starts)
-        return bool((highest <= ratios * np.minimum.reduceat(means, starts)).all())
 
-    low, high = 0.0, max(epsilons)
-    if is_within(high):
-        low = high
-    for _ in range(BISECTION_STEPS if low < high else 0):
-        middle = (low + high) / 2
-        low, high = (middle, high) if is_within(middle) else (low, middle)
-    return [min(low, epsilon) for epsilon in epsilons]
+def _corrected(reports: Floats, shares: Floats) -> Floats | None:
+    """Return shares with sum theta w = 1, of least squared relative change; None if that is large.
+
+    It is large where the reports hardly determine a cell that never occurs.
+    """
+    scaled = (shares[:, None] * reports).T
+    missing = 1 - scaled.sum(axis=1)
+    change = np.linalg.lstsq(scaled, missing, rcond=None)[0]
+    return shares + shares * change if np.abs(change).max() < MAX_CORRECTION else None
 
 
 # Wanted tables ----------------------------------------------------------------------------------
+
+
+def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
+    """Return the 0/1 matrix that sums cells of all answers to cells of a table of some answers."""
+    codes = np.array(list(np.ndindex(*sizes)))[:, list(axes)]
+    shape = [sizes[axis] for axis in axes]
+    index = np.ravel_multi_index(codes.T, shape)
+    return np.asarray(index == np.arange(math.prod(shape))[:, None], dtype=np.float64)
+
+
+def wanted_rows(sizes: Sequence[int], axes: tuple[int, ...], rows: Mapping[int, Floats]) -> Floats:
+    """Return the matrix from cells of all answers to a wanted table, or to a statistic of one."""
+    table = table_rows(sizes, axes)
+    return np.asarray(rows[axes[0]] @ table) if len(axes) == 1 and axes[0] in rows else table
 
 
 def _contrasts(
@@ -230,26 +364,3 @@ def _contrasts(
             table = helmert(len(table)) @ table
         contrasts.append(math.sqrt(weight) * table)
     return np.vstack(contrasts)
-
-
-def _check_informative(
-    cone: AdmissibleReports, functions: Floats, limits: Mapping[str, float], record: float
-) -> None:
-    """Raise unless the wanted functions are in the span of the admissible reports."""
-    if not len(functions):
-        raise InputError(
-            "sources must have at least two values, or there is nothing to ask", parameter="sources"
-        )
-    projected = cone.span @ (cone.span.T @ functions.T)
-    if np.abs(projected - functions.T).max(initial=0.0) <= 1e-9:
-        return
-    if record < MIN_LIMIT:
-        raise InputError(
-            f"no report within a record limit of {record:g} is informative; give a record_limit "
-            f"of at least {MIN_LIMIT:g}"
-        )
-    zero = [name for name, limit in limits.items() if limit < MIN_LIMIT]
-    raise InputError(
-        f"no report with leakage 0 about {', '.join(zero)} estimates the wanted tables; the "
-        f"smallest valid limit is {MIN_LIMIT:g}"
-    )

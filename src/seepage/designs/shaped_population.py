@@ -18,11 +18,12 @@ from seepage.data.records import Records
 from seepage.designs.admissible_reports import (
     MAX_LIMIT,
     AdmissibleReports,
+    AnswerCounts,
     RatioLimit,
     mixture_thresholds,
 )
-from seepage.designs.shape_form import form_table, shape_form
-from seepage.designs.shaped_mechanism import AnswerCounts, ShapedMechanism
+from seepage.designs.form_totals import FormCounter
+from seepage.designs.shape_form import ShapedReport, shape_form, shaped_report
 from seepage.errors import InputError, Setting
 from seepage.leakage.deviations import kl_inf_interval, mixture_radius
 from seepage.mechanisms.exact_draws import CERTAIN
@@ -63,7 +64,7 @@ ROUNDING = 1e-13
 """Upper bound of the rounding error of a log-ratio of limits and of probabilities as doubles."""
 
 MIN_KEPT = 1e-3
-"""Minimum kept share of each report; a smaller one raises."""
+"""Minimum kept share of each report; a smaller one is not worth sending."""
 
 SELECTION_GAP, SELECTION_STARTS = 1e-2, 15
 """`gap` and `starts` of `shape_form` on a fifth of the records: a finer search would overfit."""
@@ -200,9 +201,6 @@ class CertifiedReports(AdmissibleReports):
         self._target, self._first, self._second = map(np.array, (indices, first, second))
         self._ratios = np.exp(np.minimum(pair_limits, MAX_LIMIT))
 
-    def extreme_rays(self) -> None:
-        """Return None: the cone has a limit for every distribution within a radius."""
-
     def _extreme_distributions(self, reports: Floats) -> tuple[Floats, Floats]:
         """Return the distributions Q of the largest and of the smallest mean of each report."""
         both = tilted(self._shares, np.vstack([reports, -reports]), self._radius, self._possible)
@@ -312,71 +310,62 @@ def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) 
     return np.asarray(tilted_shares)
 
 
-def select_mechanism(
-    fifth: Records,
-    sources: Sequence[str],
-    limits: Mapping[str, float],
-    options: Mapping[str, Any],
-    confidence: float,
-) -> ShapedMechanism:
-    """Return a mechanism, computed on a small sample, that a larger one is expected to certify."""
-    table = form_table(fifth, sources, limits)
+def select_report(
+    table: AnswerCounts, limits: Mapping[str, float], confidence: float, **options: Any
+) -> ShapedReport | None:
+    """Return a report, computed on a small sample, that a larger one is expected to certify.
+
+    Options are those of `shape_form`; None as there.
+    """
     level = statement_level(table, math.prod(table.sizes) * (sum(table.sizes) + 1), confidence)
     protected = {name: at for name, at in limits.items() if len(table.targets[name]) > 1}
     certified = partial(CertifiedReports, table=table, target_limits=protected, level=level)
     cone = certified if protected else AdmissibleReports
-    coarse = {"starts": SELECTION_STARTS, **options, "gap": max(options["gap"], SELECTION_GAP)}
+    coarse = {
+        "starts": SELECTION_STARTS,
+        **options,
+        "gap": max(options.get("gap", 0.0), SELECTION_GAP),
+    }
     return shape_form(table, limits, cone=cone, **coarse)
 
 
-def certified_mechanism(
-    mechanism: ShapedMechanism,
+def certified_report(
+    selected: ShapedReport,
     limits: Mapping[str, float],
-    rest: Records,
-    records: Records,
+    rest: FormCounter,
+    whole: FormCounter,
     confidence: float,
-) -> ShapedMechanism:
-    """Return a mechanism mixed with the neutral report until its limits are certified.
+) -> tuple[ShapedReport, dict[str, float]] | None:
+    """Return a report mixed with the neutral one until its limits are certified, and its leakages.
+
+    None if hardly any share of it can be kept.
 
     Parameters
     ----------
-    mechanism
-        The mechanism selected on a fifth of the records.
+    selected
+        The report selected on a fifth of the records.
     limits
         Maximum leakage in nats about each target in the population.
     rest
-        The other records, which the selection has not used.
-    records
-        All records, for the nominal frequencies.
+        Counts the other records, which the selection has not used.
+    whole
+        Counts all records, for the nominal frequencies.
     confidence
         Confidence level of all limits at once.
     """
-    table = form_table(rest, mechanism.sources, limits)
-    data_free = [limit for limit in mechanism.limits if limit.kind in ("answer", "record")]
-    level = statement_level(table, mechanism.outputs + 1, confidence)
-    shares = mechanism.nominal @ mechanism.channel()
-    reports = (mechanism.channel() / shares).T
+    table = AnswerCounts.of(rest, selected.table.sources, limits)
+    level = statement_level(table, selected.mechanism.outputs + 1, confidence)
+    reports, shares = selected.reports, selected.nominal @ selected.mechanism.channel()
     kept, reduction = kept_share(reports, table, limits, level), START_REDUCTION
     while kept > MIN_KEPT:
-        thresholds = mixture_thresholds(kept * reports + (1 - kept), shares, data_free)
+        mixed = kept * reports + (1 - kept)
+        thresholds = mixture_thresholds(mixed, shares, selected.data_free)
         channel = np.asarray(thresholds / CERTAIN, dtype=np.float64)
         leakages = population_leakages(channel, table, level)
         if all(leakages[name] <= limit for name, limit in limits.items()):
-            break
+            nominal = AnswerCounts.of(whole, selected.table.sources)
+            wanted, rows = selected.wanted, selected.rows
+            report = shaped_report(thresholds, nominal, wanted, rows, selected.data_free)
+            return None if report is None else (report, leakages)
         kept, reduction = kept * (1 - reduction), min(2 * reduction, 0.5)
-    else:
-        raise InputError(
-            f"the limits of {', '.join(limits)} cannot be certified for the population, from "
-            f"{records.records:,} records; raise the limits, or give ",
-            Setting("scope", "table"),
-        )
-    target_limits = [RatioLimit(name, table.targets[name], limit) for name, limit in limits.items()]
-    return ShapedMechanism(
-        thresholds,
-        form_table(records, mechanism.sources, ()),
-        [*target_limits, *data_free],
-        mechanism.wanted,
-        rows=mechanism.rows,
-        certified=leakages,
-        confidence=confidence,
-    )
+    return None

@@ -7,7 +7,7 @@ is scaled towards budget 0, along which totals decrease, until every total is wi
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +20,7 @@ from seepage.designs.form_search import Certifier, Timer
 from seepage.designs.form_totals import FormTable
 from seepage.errors import GuaranteeError, Setting, Text
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms.exact_draws import log_above
 from seepage.totals.total import total_leakage
-
-if TYPE_CHECKING:
-    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 MERGED_TIME = 0.2
 """Share of the time limit after which `merged` totals are not computed any more."""
@@ -223,15 +219,6 @@ class TableCertifier(Certifier):
             if problem.excess(totals, form.epsilons) <= 0:
                 forms.append(form)
         return forms
-
-    def shaped_totals(self, made: "ShapedMechanism") -> Floats:
-        """Return the exact totals of a shaped report, computed in integers and rounded up."""
-        from seepage.designs.admissible_reports import realised_ratio
-        from seepage.designs.shape_form import form_table  # imports SciPy
-
-        counts = form_table(self.records, made.sources, self.problem.domain.names)
-        limits = [counts.ratio_limit(name, 0.0) for name in counts.targets]
-        return np.array([log_above(realised_ratio(made.thresholds, limit)) for limit in limits])
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:
         """Return a form of the search, whose totals are certified, with refined budgets."""

@@ -25,7 +25,7 @@ from seepage.designs.report_channels import MatrixChannel, ProductChannel
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC
-from seepage.mechanisms.exact_draws import Thresholds, exact_cells, largest_ratio, log_above
+from seepage.mechanisms.exact_draws import exact_cells
 from seepage.plan.make_plan import check_totals
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute, overall_guarantee
@@ -255,25 +255,9 @@ def matrix_totals(
         return [channel.epsilon] * len(counted.domain)
     if not isinstance(counted, Records):
         raise InputError("the exact totals of a matrix need records, got pair counts")
-    from seepage.designs.shape_form import answer_cells, counts_by_cell  # imports SciPy
+    from seepage.designs.admissible_reports import exact_totals  # imports SciPy
+    from seepage.designs.form_totals import FormCounter
 
-    cells, public_groups = answer_cells(counted, channel.attributes), counted.groups(public)
+    indices = [counted.domain.index(name) for name in public]
     thresholds = exact_cells(int, channel.mechanism.thresholds)
-    totals = list[float]()
-    for name in counted.domain.names:
-        occurs = counted.marginal(name) > 0
-        if name in public and occurs.sum() > 1:
-            totals.append(math.inf)
-        else:
-            counts = counts_by_cell(counted, name, cells, len(thresholds), public_groups)
-            totals.append(_target_total(counts.swapaxes(0, 1)[occurs], thresholds))
-    return totals
-
-
-def _target_total(counts: Integers, thresholds: Thresholds) -> float:
-    """Return the total of one target, from counts by value, public values and cell."""
-    from seepage.designs.admissible_reports import scaled_means
-
-    means = scaled_means(thresholds, counts)
-    impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
-    return math.inf if impossible.any() else log_above(largest_ratio(means))
+    return exact_totals(FormCounter(counted, indices), channel.attributes, thresholds)

@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 from threadpoolctl import threadpool_info
 
 from seepage._numerics import one_blas_thread
-from seepage.designs.report_programs import LinearPrograms
+from seepage.designs.admissible_reports import LinearPrograms
 
 SIDES = 1 - 3 * np.eye(5)
 """No unknown is above a third of their sum."""
@@ -39,7 +39,7 @@ def test_each_program_has_its_own_optimum():
 
 
 def test_a_program_without_solution_gives_none():
-    none = np.eye(5)  # x <= 0, and E x = 1
+    none = np.eye(5)  # x <= 0, and e . x = 1
     assert LinearPrograms(none, EQUAL).maximise(np.ones(5)) is None
     programs = LinearPrograms(-SIDES, EQUAL)
     programs.add(none)
