@@ -34,7 +34,7 @@ def test_a_design_has_the_errors_that_it_was_found_with(found):
     # the plan's nominal frequencies are rounded to whole percent
     assert [v / 2000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=0.03)
     assert plan.alternatives == found.comparison[:-1]
-    assert len(plan.alternatives) == 9
+    assert len(plan.alternatives) == 11
 
 
 def test_estimates_of_people_drawn_anew_vary_as_expected():

@@ -22,6 +22,7 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.form import Form
 from seepage.designs.form_problem import MAX_BUDGET, FormProblem
+from seepage.designs.joint_perturbation import coordinated_perturbation, correlated_response
 from seepage.designs.report_channels import Budget, Stored, Unbounded
 from seepage.mechanisms import mechanism
 
@@ -31,6 +32,8 @@ UNIFORM_SMP = "one random attribute each (SMP)"
 OPTIMAL_SMP = "one attribute each, best shares (SMP)"
 DESIGN = "some attributes each (forms)"
 SHAPED = "some attributes each (shaped forms)"
+CORR_RR = "one attribute each, the others drawn from it (Corr-RR), biased"
+COP = "perturbed along correlations (CoP), biased"
 RECORD_SMP = "one attribute each, at the whole record's epsilon (SMP)"
 """SMP whose one report may tell what a form of the design tells about the whole record: the rival
 against an adversary who knows all other answers, beyond the limits of single attributes."""
@@ -55,6 +58,8 @@ class Strategy(Stored, frozen=True, kw_only=True):
         and sampling together, for the number of people that the design is computed for.
     record
         Upper bound of the leakage about the whole record, in nats.
+    biases
+        The part of each error that more people do not reduce; empty for unbiased estimates.
     epsilons, mechanisms
         The budget of each attribute's report, and its mechanism; empty if they differ by form.
     """
@@ -64,6 +69,7 @@ class Strategy(Stored, frozen=True, kw_only=True):
     certified: bool
     errors: dict[str, Unbounded]
     record: Unbounded = "inf"
+    biases: dict[str, Budget] = msgspec.field(default_factory=dict)
     epsilons: dict[str, Budget] = msgspec.field(default_factory=dict)
     mechanisms: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -82,10 +88,34 @@ class Strategy(Stored, frozen=True, kw_only=True):
         sizes
             The number of values of each attribute that counts.
         """
-        errors = {name: float(self.errors[name]) for name in sizes if name in self.errors}
+        return float(self._parts(objective, sizes)[0].max(initial=0.0))
+
+    def people_ratio(self, error: float, objective: str, sizes: Mapping[str, int]) -> float:
+        """Return how many times as many people reach an error; infinity if no number does."""
+        errors, biases = self._parts(objective, sizes)
+        if (biases >= error).any():
+            return math.inf
+        return float(((errors - biases) / (error - biases)).max(initial=0.0))
+
+    def _parts(self, objective: str, sizes: Mapping[str, int]) -> tuple[Floats, Floats]:
+        """Return what is to be small, one number or one per attribute, and the biases in it."""
+        names = [name for name in sizes if name in self.errors]
+        errors = np.array([float(self.errors[name]) for name in names])
+        biases = np.array([self.biases.get(name, 0.0) for name in names])
         if objective == "largest":
-            return max((error / sizes[name] for name, error in errors.items()), default=0.0)
-        return sum(errors.values()) / max(1, len(errors))
+            each = np.array([sizes[name] for name in names])
+            return errors / each, biases / each
+        count = max(1, len(names))
+        return np.array([errors.sum() / count]), np.array([biases.sum() / count])
+
+    def for_people(self, factor: float) -> "Strategy":
+        """Return the strategy for a number of people divided by a factor."""
+        errors = {
+            name: json_ready(factor * (float(error) - bias) + bias)
+            for name, error in self.errors.items()
+            for bias in [self.biases.get(name, 0.0)]
+        }
+        return msgspec.structs.replace(self, errors=errors)
 
 
 def fake_data_budget(limit: float, attributes: int) -> float:
@@ -194,6 +224,7 @@ def compare_designs(
         strategies += [
             sampling_with_fake_data(pairs, limit, amplified=a, people=people) for a in (False, True)
         ]
+        strategies += _jointly_perturbed(records.select(names), limit, people)
     record = max(form.record for form in designs[-1][0])
     strategies += _beyond_limits(problem, indices, strategy, people, record)
     for (forms, errors), name in zip(designs, (DESIGN, SHAPED)[: len(designs)], strict=True):
@@ -202,6 +233,28 @@ def compare_designs(
         asked_errors = errors[asked].tolist()
         strategies.append(strategy(name, guarantees, asked_errors, largest, *budgets_of))
     return tuple(strategies)
+
+
+def _jointly_perturbed(records: Records, limit: float, people: int) -> list[Strategy]:
+    """Return Corr-RR and CoP, those of the two that the table allows."""
+    names, assumed = records.domain.names, "assumed: sources are independent given the target"
+    found = {
+        CORR_RR: (correlated_response(records.pairs(), limit, people), "worst", 1),
+        COP: (coordinated_perturbation(records, limit, people), assumed, len(names)),
+    }
+    return [
+        Strategy(
+            name=name,
+            rests_on=rests_on,
+            certified=name == CORR_RR,
+            errors=dict(zip(names, row.errors, strict=True)),
+            record=reports * row.epsilon,
+            biases=dict(zip(names, row.biases, strict=True)),
+            epsilons=dict.fromkeys(names, row.epsilon),
+        )
+        for name, (row, rests_on, reports) in found.items()
+        if row is not None
+    ]
 
 
 def _strategy(

@@ -274,7 +274,11 @@ def _precision(precision: Precision) -> dict[str, Any]:
 def shown_strategies(precision: Precision) -> list[Strategy]:
     """Return the plan and up to `MAX_ALTERNATIVES` certified others, of SMP only the best."""
     this_plan, *others = precision.strategies
-    others = [other for other in others if other.certified and "RS+FD" not in other.name]
+    others = [
+        other
+        for other in others
+        if other.certified and not other.biases and "RS+FD" not in other.name
+    ]
     smp = [other for other in others if "SMP" in other.name]
     if len(smp) > 1:
         best = min(smp, key=precision.error)

@@ -86,8 +86,8 @@ class Precision(NamedTuple):
         """Return how many times as many people a strategy needs for the plan's precision."""
         if strategy.name == NO_NOISE:
             return self.without_privacy / self.people
-        own = self.error(self.strategies[0])
-        return self.error(strategy) / own if own > 0 else math.nan
+        own, sizes = self.error(self.strategies[0]), {n: self.sizes[n] for n in self.compared}
+        return strategy.people_ratio(own, self.objective, sizes) if own > 0 else math.nan
 
     def named(self, *names: str) -> Strategy | None:
         """Return the first strategy that there is of these names."""
@@ -129,7 +129,7 @@ def plan_precision(plan: Plan) -> Precision:
     width = NORMAL * math.sqrt(largest / people)
     sampling = max((_sampling(plan, name) for name in sizes), default=0.0)
     errors = {name: float(v.sum()) / people for name, v in variances.items()}
-    others = [_for_people(other, base / people) for other in alternatives(plan)]
+    others = [other.for_people(base / people) for other in alternatives(plan)]
     compared = tuple(
         name
         for name in sizes
@@ -163,12 +163,6 @@ def _sampling(plan: Plan, name: str) -> float:
     if rows is None:
         return float((f * (1 - f)).max())
     return float(f @ (rows**2).sum(axis=0) - ((rows @ f) ** 2).sum()) / 2
-
-
-def _for_people(strategy: Strategy, factor: float) -> Strategy:
-    """Return a strategy with its errors times a factor."""
-    errors = {name: json_ready(factor * float(error)) for name, error in strategy.errors.items()}
-    return msgspec.structs.replace(strategy, errors=errors)
 
 
 def people_needed(variance: float, width: float) -> int:
