@@ -15,7 +15,7 @@ from seepage.designs.wanted import RIDGE, attribute_scores, mean_rows, parse_wan
 from seepage.errors import InputError
 from seepage.mechanisms import mechanism
 from seepage.plan.designed_plan import plan_of_design
-from seepage.plan.plan_precision import expected_variances
+from seepage.plan.plan_precision import answer_variances
 from shaping import realised, shape, shape_for_population
 
 HOURS = sp.Attribute("hours", ("[0, 20)", "[20, 40)", "[40, 80]"), (0, 20, 40, 80))
@@ -114,7 +114,7 @@ def test_a_design_for_a_mean_lowers_its_error_and_keeps_the_limits(scope):
     )
     assert (totals(found) <= found.limits).all()
     plan = plan_of_design(found)
-    again = np.array(list(expected_variances(plan).values())) / people.records
+    again = np.array([v.sum() for v in answer_variances(plan).values()]) / people.records
     assert np.allclose(again, found.errors, rtol=0.02)
     deviation = math.sqrt(found.wanted["mean hours"])
     assert math.isclose(deviation, math.sqrt(found.errors[1] / 2) * 50, rel_tol=1e-9)

@@ -163,7 +163,7 @@ def test_attributes_that_are_public_or_not_collected():
     )
     assert plan.collected.names == ("job", "age")
     assert plan["sex"].public
-    assert plan["ill"].single_mechanism is None
+    assert "ill" not in plan.mechanisms
     assert plan.epsilons.tolist() == [0.0, 1.0, 1.0, 0.0]
     with pytest.raises(InputError, match="'sex' cannot be both public and collected"):
         plan_for(PAIRS, 1.0, public=["sex"], collect=["sex", "job"])
@@ -179,7 +179,7 @@ def test_mechanisms_as_objects_keep_their_parameters():
         "ill": GRR(2, 2.0),
     }
     plan = plan_for(PAIRS, 1.0, made)
-    assert plan["sex"].single_mechanism.describe() == made["sex"].describe()
+    assert plan.mechanisms["sex"].describe() == made["sex"].describe()
     assert plan["sex"].epsilon == made["sex"].epsilon
     assert plan.epsilons.tolist() == [made["sex"].epsilon, 1.5, 1.0, 2.0]
     with pytest.raises(InputError, match="k = 3"):

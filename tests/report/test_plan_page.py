@@ -18,7 +18,7 @@ from seepage.plan import Form, plan_of_forms
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_page import compare_page, plan_page
 from seepage.plan.plan_precision import (
-    expected_variances,
+    answer_variances,
     pairs_together,
     plan_precision,
     points,
@@ -173,7 +173,7 @@ def test_two_plans_are_compared_for_the_same_people(opened, designed):
     assert people_sentence(designed, plan_precision(designed)) in text
     assert people_sentence(other, plan_precision(other)) in text
     people = plan_precision(designed).people
-    width = 1.96 * np.sqrt(expected_variances(other)["sex"] / 2 / people)
+    width = 1.96 * np.sqrt(answer_variances(other)["sex"].sum() / 2 / people)
     rows = dict(row.split("\t", 1) for row in page.locator(".pair tr").all_inner_texts())
     assert rows["sex"] == f"not asked\t± {points(width)}"
     assert page.inner_text(".headline").startswith(

@@ -83,9 +83,9 @@ class Frequencies(Result):
 
         It is that of the scores of the values: the values as numbers, midpoints of bins, or given.
         """
-        if self.domain[name].name not in self.means:
+        if name not in self.means:
             raise InputError(f"the plan was not designed for the mean of {name!r}")
-        return self.means[self.domain[name].name]
+        return self.means[name]
 
     def share(self, name: str, value: str) -> Estimated:
         """Return the estimated frequency of one value, with its standard error and interval."""

@@ -199,7 +199,7 @@ def _check_computed_for(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> 
             f"computed from another one, of {totals.matrix.pairs.records:,}"
         )
     for release, attribute in zip(totals.matrix.releases, plan.attributes, strict=True):
-        planned, assumed = attribute.single_mechanism, release.mechanism
+        planned, assumed = plan.mechanisms.get(attribute.name), release.mechanism
         if attribute.public or release.public:
             matches = attribute.public and release.public
         elif assumed is not None and planned is not None:

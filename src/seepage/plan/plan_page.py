@@ -11,7 +11,6 @@ import numpy as np
 from seepage import _checks
 from seepage._pages import render_page
 from seepage._results import json_text
-from seepage.designs.strategies import Strategy
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import wanted_of
 from seepage.plan.plan_precision import (
@@ -40,9 +39,6 @@ from seepage.plan.plan_text import (
 )
 
 STYLES = ("base", "figures", "print", "plan")
-
-MAX_ALTERNATIVES = 3
-"""Maximum number of alternatives beside the plan in the table of attributes."""
 
 SHADES = 5
 """Number of shades of budgets, `shade-1` to `shade-5` in the style sheet."""
@@ -248,11 +244,10 @@ def _questions(plan: Plan) -> dict[str, Any]:
 
 def _precision(precision: Precision) -> dict[str, Any]:
     """Return the strategies, the best first, with the people that each needs, and the widths."""
-    shown = shown_strategies(precision)
     ordered = sorted(precision.strategies, key=precision.ratio)
     ratios = [precision.ratio(strategy) for strategy in ordered]
     largest = max(filter(math.isfinite, ratios), default=1.0) or 1.0
-    widths = [precision.width(s, name) for s in shown for name in precision.sizes]
+    widths = {name: precision.width(precision.strategies[0], name) for name in precision.sizes}
     return {
         "precision": precision,
         "people": rounded_people(precision.people),
@@ -266,24 +261,9 @@ def _precision(precision: Precision) -> dict[str, Any]:
             }
             for strategy, ratio in zip(ordered, ratios, strict=True)
         ],
-        "shown": shown,
-        "widest": max(filter(math.isfinite, widths), default=1.0) or 1.0,
+        "widths": widths,
+        "widest": max(filter(math.isfinite, widths.values()), default=1.0) or 1.0,
     }
-
-
-def shown_strategies(precision: Precision) -> list[Strategy]:
-    """Return the plan and up to `MAX_ALTERNATIVES` certified others, of SMP only the best."""
-    this_plan, *others = precision.strategies
-    others = [
-        other
-        for other in others
-        if other.certified and not other.biases and "RS+FD" not in other.name
-    ]
-    smp = [other for other in others if "SMP" in other.name]
-    if len(smp) > 1:
-        best = min(smp, key=precision.error)
-        others = [other for other in others if other not in smp or other is best]
-    return [this_plan, *others[:MAX_ALTERNATIVES]]
 
 
 def plan_picture(plan: Plan) -> Any:

@@ -16,7 +16,6 @@ from seepage.designs.form import Form
 from seepage.designs.report_channels import Budget, Question, Stored, check_frequencies
 from seepage.designs.wanted import Wanted, parse_want
 from seepage.errors import InputError
-from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import CERTAIN, Seed
 from seepage.totals.result import GUARANTEES, KINDS
 
@@ -191,24 +190,6 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
     def delta(self) -> float:
         """The largest stated delta over its forms."""
         return max((question.delta for question in self._questions if question), default=0.0)
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """Further parameters of its mechanism; empty if several forms ask for it."""
-        question = self._questions[0] if len(self._questions) == 1 else None
-        return dict(question.parameters) if question else {}
-
-    @property
-    def single_mechanism(self) -> Mechanism | None:
-        """The mechanism of the one form that asks for it; None if no form does."""
-        if not self.asking:
-            return None
-        if len(self.asking) > 1 or self._questions[0] is None:
-            raise InputError(
-                f"{self.name!r} is asked for in {len(self.asking)} forms or together with others, "
-                "so it has no mechanism of its own; see `Plan.forms`"
-            )
-        return self._questions[0].mechanism_for(self.attribute.size)
 
     @property
     def _questions(self) -> list[Question | None]:

@@ -23,17 +23,8 @@ from seepage.collection.report_vectors import (
     product_variances,
     wanted_rows,
 )
-from seepage.designs.equal_budgets import equal_split
-from seepage.designs.report_channels import Unbounded
-from seepage.designs.strategies import (
-    BEYOND,
-    NO_NOISE,
-    SPLIT,
-    UNIFORM_SMP,
-    Strategy,
-)
+from seepage.designs.strategies import BEYOND, NO_NOISE, Strategy
 from seepage.errors import InputError
-from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
@@ -129,7 +120,7 @@ def plan_precision(plan: Plan) -> Precision:
     width = NORMAL * math.sqrt(largest / people)
     sampling = max((_sampling(plan, name) for name in sizes), default=0.0)
     errors = {name: float(v.sum()) / people for name, v in variances.items()}
-    others = [other.for_people(base / people) for other in alternatives(plan)]
+    others = [other.for_people(base / people) for other in plan.alternatives]
     compared = tuple(
         name
         for name in sizes
@@ -259,23 +250,6 @@ def rounded_people(number: int) -> str:
 # Expected variances -------------------------------------------------------------------------------
 
 
-def expected_variances(plan: Plan) -> dict[str, float]:
-    """Return v of each collected attribute; infinity if it cannot be estimated from the reports.
-
-    At the plan's nominal frequencies, in whole percent where a design has the table's own.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> people = sp.make_survey(1_000).select(["coffee", "sleep"])
-    >>> plan = sp.design(people, 1.0)
-    >>> mean = sum(expected_variances(plan).values()) / 2
-    >>> round(mean / 1_000 / plan.provenance.settings["design"]["error"], 1)
-    1.0
-    """
-    return {name: float(each.sum()) for name, each in answer_variances(plan).items()}
-
-
 def answer_variances(plan: Plan) -> dict[str, Floats]:
     """Return the variance V of each answer's estimated share, for one person.
 
@@ -334,47 +308,3 @@ def half_width(error: float, values: int) -> float:
     0.0098
     """
     return NORMAL * math.sqrt(error / values)
-
-
-def alternatives(plan: Plan) -> tuple[Strategy, ...]:
-    """Return other strategies within the plan's limits: those the plan states, else SPL and SMP.
-
-    Both hold for any data: the equal split by sequential composition, and a single report with the
-    smallest limit as its budget.  Empty for a plan without limits, or with public attributes, which
-    leak besides.
-    """
-    if plan.alternatives:
-        return plan.alternatives
-    limits = [planned.limit for planned in plan.attributes if planned.limit is not None]
-    asked = plan.collected.names
-    public = any(planned.public for planned in plan.attributes)
-    if not limits or min(limits) <= 0 or public or len(asked) < 2:
-        return ()
-    limit, count = min(limits), len(asked)
-    return (
-        Strategy(
-            name=SPLIT,
-            rests_on="worst",
-            certified=True,
-            errors=_errors(plan, equal_split(limit, count), 1),
-            record=limit,
-        ),
-        Strategy(
-            name=UNIFORM_SMP,
-            rests_on="one report with epsilon = limit",
-            certified=True,
-            errors=_errors(plan, limit, count),
-            record=limit,
-        ),
-    )
-
-
-def _errors(plan: Plan, epsilon: float, one_in: int) -> dict[str, Unbounded]:
-    """Return v / n of each attribute if one person in `one_in` reports it with budget epsilon."""
-    errors, people = dict[str, Unbounded](), plan.provenance.records or DEFAULT_PEOPLE
-    for attribute in plan.collected:
-        nominal = nominal_frequencies(plan, attribute.name)
-        best = mechanism(best_mechanism(attribute.size, epsilon), attribute.size, epsilon)
-        variance = float(product_variances([best], [nominal]).sum())
-        errors[attribute.name] = one_in * variance / people
-    return errors
