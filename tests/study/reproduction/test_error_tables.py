@@ -1,6 +1,8 @@
 """The readings of both tables: their errors, and what the authors' estimator explains."""
 
 import os
+from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -21,6 +23,63 @@ real_data = pytest.mark.skipif(
 )
 
 CELLS = [(name, epsilon) for name in ("grr", "exp") for epsilon in (1.0, 3.0)]
+
+
+def authors_channel(records):
+    """The matrix as the authors' artifacts compute it from two columns, in exact fractions.
+
+    Every cell begins with one; every record adds one to its cell; cells below 3 are set to 0; each
+    row is divided by its sum.
+    """
+    cells = [[1, 1], [1, 1]]
+    for (x, u), count in zip(records.codes.tolist(), records.weights.tolist(), strict=True):
+        cells[x][u] += count
+    kept = [[cell if cell >= 3 else 0 for cell in row] for row in cells]
+    return [[Fraction(cell, sum(row)) for cell in row] for row in kept]
+
+
+BY_HAND = {
+    ("Bald", "Bangs"): [[Fraction(167344, 198054), Fraction(30710, 198054)], [1, 0]],
+    ("Bangs", "Bald"): [[Fraction(167344, 171892), Fraction(4548, 171892)], [1, 0]],
+    ("Heavy_Makeup", "Bald"): [
+        [Fraction(119665, 124211), Fraction(4546, 124211)],
+        [Fraction(78389, 78392), Fraction(3, 78392)],
+    ],
+    ("Receding_Hairline", "Bangs"): [
+        [Fraction(155732, 186438), Fraction(30706, 186438)],
+        [Fraction(16160, 16165), Fraction(5, 16165)],
+    ],
+    ("Male", "Wearing_Necklace"): [
+        [Fraction(94760, 118167), Fraction(23407, 118167)],
+        [Fraction(82928, 84436), Fraction(1508, 84436)],
+    ],
+}
+"""Counts of CelebA, one more in every cell: [[167343, 30709], [4547, 0]] and so on."""
+
+
+@real_data
+def test_the_option_gives_the_authors_matrices_of_celeba(data):
+    """Exactly: each of ours is the float next to the authors' fraction, of 132 pairs."""
+    for pair, matrix in BY_HAND.items():
+        assert authors_channel(data.celeba.select(pair)) == matrix
+    names = data.celeba.domain.names
+    dropped = 0
+    for pair in permutations(names[:12], 2):
+        exact = authors_channel(data.celeba.select(pair))
+        found = data.pairs("celeba").channel(*pair, **AUTHORS)
+        assert found.matrix.tolist() == [[float(cell) for cell in row] for row in exact], pair
+        dropped += sum(cell == 0 for row in exact for cell in row)
+    assert dropped > 0
+    for pair, matrix in BY_HAND.items():
+        ratios = [max(a, b) / min(a, b) for a, b in zip(*_grr(matrix), strict=True)]
+        ours = leakage_matrix(data.pairs("celeba"), 1.0, mechanism="grr", **AUTHORS)[pair].value
+        assert ours == pytest.approx(float(np.log(float(max(ratios)))), abs=1e-12)
+
+
+def _grr(matrix):
+    """The rows of G C, C of GRR at epsilon 1, in fractions of a rational e."""
+    e = Fraction(np.e)
+    return [[(cell * (e - 1) + 1) / (e + 1) for cell in row] for row in matrix]
 
 
 @real_data
