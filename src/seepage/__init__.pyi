@@ -59,9 +59,9 @@ from seepage.mechanisms.gaussian import Gaussian as Gaussian
 from seepage.mechanisms.hashing import BLH as BLH
 from seepage.mechanisms.hashing import OLH as OLH
 from seepage.mechanisms.hashing import HadamardResponse as HadamardResponse
+from seepage.mechanisms.histogram import SHE as SHE
 from seepage.mechanisms.randomiser import Randomiser as Randomiser
 from seepage.mechanisms.reports import Reports as Reports
-from seepage.mechanisms.she import SHE as SHE
 from seepage.mechanisms.transition_matrix import MatrixMechanism as MatrixMechanism
 from seepage.mechanisms.two_level import SetMechanism as SetMechanism
 from seepage.mechanisms.two_level import TwoLevelMechanism as TwoLevelMechanism

@@ -25,7 +25,7 @@ from seepage.errors import DomainError, InputError
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.mechanisms.hashing import OLH
-from seepage.mechanisms.she import SHE
+from seepage.mechanisms.histogram import SHE
 from seepage.plan.plan_page import plan_page
 from seepage.plan.wire import attribute_wire, mechanism_wire
 

@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import kstest, laplace
 
 from seepage._numerics import Booleans
-from seepage.mechanisms import she
+from seepage.mechanisms import histogram
 from seepage.mechanisms.exact_draws import CERTAIN, Randomness
-from seepage.mechanisms.she import LaplaceGrid
+from seepage.mechanisms.histogram import LaplaceGrid
 
 SHIFT_BUDGETS = [2.0**-49, 5e-13, 1e-6, 0.05, 0.5, 3.0, 25.0, 350.0, 400.0, 1e4, 1e300]
 
@@ -53,7 +53,7 @@ def test_laplace_grid_uses_its_budget(shift_budget: float) -> None:
 def test_worst_is_the_largest_ratio_over_all_cells(
     shift_budget: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(she, "LAPLACE_CELLS", 2)
+    monkeypatch.setattr(histogram, "LAPLACE_CELLS", 2)
     grid = LaplaceGrid(shift_budget)
     reach = 4 * (grid.mirror + (1 << len(grid.chances)))
     law = magnitude_law(grid, reach + grid.mirror + 1)
@@ -62,7 +62,7 @@ def test_worst_is_the_largest_ratio_over_all_cells(
 
 
 def test_laplace_grid_has_the_law_of_the_density(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(she, "LAPLACE_CELLS", 3)
+    monkeypatch.setattr(histogram, "LAPLACE_CELLS", 3)
     grid = LaplaceGrid(0.5)
     law = magnitude_law(grid, 1000)
     shrink = math.exp(-0.5 / grid.mirror)
@@ -71,7 +71,7 @@ def test_laplace_grid_has_the_law_of_the_density(monkeypatch: pytest.MonkeyPatch
 
 
 def test_laplace_draws_follow_the_enumerated_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(she, "LAPLACE_CELLS", 1)
+    monkeypatch.setattr(histogram, "LAPLACE_CELLS", 1)
     grid, size = LaplaceGrid(2.0), 200_000
     cells = grid.draw(seeded(3), size)
     law = magnitude_law(grid, 40)
@@ -85,7 +85,7 @@ def test_laplace_draws_follow_the_enumerated_law(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("shift_budget", [5e-13, 0.05, 0.5, 350.0])
 def test_laplace_draws_fit_the_scale_and_no_other(shift_budget: float) -> None:
     grid = LaplaceGrid(shift_budget)
-    values = grid.values(grid.draw(seeded(4), 20_000))
+    values = grid.origin + grid.step * grid.draw(seeded(4), 20_000)
     jitter = np.random.default_rng(5).uniform(-0.5, 0.5, len(values)) / grid.mirror
     fits = {
         factor: kstest(values + jitter, laplace(scale=factor / shift_budget).cdf).pvalue

@@ -11,7 +11,7 @@ import wires
 from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
 from seepage.mechanisms.exact_draws import exp_below
 from seepage.mechanisms.hashing import OLH
-from seepage.mechanisms.she import SHE
+from seepage.mechanisms.histogram import SHE
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
 from seepage.plan.wire import CERTAIN, mechanism_wire
 

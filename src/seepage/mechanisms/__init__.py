@@ -17,7 +17,7 @@ from seepage.mechanisms.contract import supports_are_independent
 from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
 from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.hashing import BLH, OLH, HadamardResponse
-from seepage.mechanisms.she import SHE
+from seepage.mechanisms.histogram import SHE
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
 
 TIE_TOLERANCE = 1e-9

@@ -89,6 +89,7 @@ class Gaussian(HistogramEncoding):
             raise _checks.violation(name, f"at least {MIN_DELTA}", delta, hint)
         self._budget = min(self.parameters["epsilon"], float(MAX_EPSILON))
         self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])
+        self.noise_variance = self.sigma * self.sigma
         self.reach = 16 * self.sigma + 1  # the grid ends at 12 sigma, NumPy's normals below 14
 
     @property
@@ -119,11 +120,6 @@ class Gaussian(HistogramEncoding):
         The grid increases only delta: `realised_epsilon` is `epsilon`.
         """
         return float_above(Fraction(self.delta) + self.grid.added) if self.k > 1 else 0.0
-
-    @property
-    def noise_variance(self) -> float:
-        """The variance sigma^2 of the noise on one entry."""
-        return self.sigma * self.sigma
 
     @cached_property
     def grid(self) -> "GaussianGrid":
@@ -181,7 +177,7 @@ class GaussianGrid(NoiseGrid):
     to one with delta has at most delta + 5 h, at every epsilon.  `added` = 10^(3-d).
     """
 
-    mirror = 0
+    mirror, origin = 0, 0.5
 
     def __init__(self, sigma: float, slack: float) -> None:
         digits = math.ceil(3 - math.log10(slack))
@@ -222,10 +218,6 @@ class GaussianGrid(NoiseGrid):
             draw = (int(words[index]) << (self.bits - LEAD_BITS)) | rest
             indices[index] = bisect_right(self.thresholds, draw)
         return np.asarray(indices - self.edge, dtype=np.int64)
-
-    def values(self, cells: Integers) -> Floats:
-        """Return the numbers that cells represent."""
-        return np.asarray(0.5 + cells * self.step)
 
 
 gaussian_grid = lru_cache(maxsize=32)(GaussianGrid)

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats
+from seepage._numerics import Floats, Integers
 from seepage.charts.scatter import agreement_chart, analyser_chart
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import GRR
-from seepage.mechanisms.she import SHE
+from seepage.mechanisms.histogram import SHE
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import BasicRAPPOR
 from seepage.study.benchmarks import benchmark_analysers
@@ -209,6 +209,14 @@ def table2(data: Data, found: Finding) -> None:
     found.charts[""] = _error_chart(found.rows)
 
 
+def bayes_guesses(used: Mechanism, reports: Any, prior: Floats) -> Integers:
+    """Return the value of the largest posterior of each noisy vector, ties by its entry."""
+    with np.errstate(divide="ignore"):
+        posterior = used.log_likelihood(reports) + np.log(prior)
+    best = posterior == posterior.max(axis=1, keepdims=True)
+    return np.asarray(np.where(best, reports.vectors, -np.inf).argmax(axis=1))
+
+
 def _as_the_text(
     reading: TableReading, epsilon: float, bound: Floats, rows: list[Row]
 ) -> list[Row]:
@@ -220,8 +228,10 @@ def _as_the_text(
     for marginal in reading.pairs.marginals:
         k = len(marginal)
         she, codes = SHE(k, epsilon), np.repeat(np.arange(k), BAYES_DRAWS)
-        guesses = she.infer(she.perturb(codes, SEED), SEED, marginal / marginal.sum())
-        counts = np.array([np.bincount(part, minlength=k) for part in guesses.reshape(k, -1)])
+        reports = she.perturb(codes, SEED)
+        parts = (reports[i * BAYES_DRAWS : (i + 1) * BAYES_DRAWS] for i in range(k))
+        guesses = (bayes_guesses(she, part, marginal / marginal.sum()) for part in parts)
+        counts = np.array([np.bincount(part, minlength=k) for part in guesses])
         seen = counts[:, counts.any(axis=0)] + 0.5
         bayes.append(MatrixMechanism(seen / seen.sum(axis=1, keepdims=True)))
     text = {"rappor": [BasicRAPPOR(k) for k in reading.pairs.domain.sizes], "she": bayes}
