@@ -9,8 +9,8 @@ But U is concave and L convex in the mass, so tangent lines bound the ratio from
 lines it is Dinkelbach's problem, whose optimal S has a closed form [theory-population: The bound
 over all sets].  The point of tangency determines how tight the bound is; the bound is always valid.
 
-All tables of one source are bounded together: most pairs of rows by lines that all pairs of a row
-share, in O(m^2 t) without a sort, the few others by lines for each pair.
+All tables of one source are bounded together: most pairs of rows by lines tangent at one set, in
+O(m^2 t) without a sort, the others by lines tangent at the best point of the pair.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,19 +20,12 @@ import numpy as np
 
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio
 from seepage.leakage.deviations import kl_lower, kl_upper, tangent_lines
-from seepage.leakage.likely_sets import sums_of_gains
 
 TINY = 1e-280
 """Smallest denominator of a ratio."""
 
 TOLERANCE = 1e-3
 """Largest gap in nats between a certified bound and the best set of its table."""
-
-SHARED_ROUNDS = 4
-"""Maximum number of iterations with lines that all pairs of a row share."""
-
-FEW_PAIRS = 4
-"""With at most this many loose pairs of rows, a table needs no further shared lines."""
 
 BRACKET_ROUNDS = 3
 """Bracketing steps in the search for the point of tangency of a pair of rows."""
@@ -164,7 +157,7 @@ def upper_over_all_sets(
     from those without.  Branches within `TOLERANCE` of the best set of their table are closed.
     """
     bounds = _RowPairs(tables, radii, contrast)
-    bounds.use_shared_lines()
+    bounds.use_single_lines()
     return bounds.use_pair_lines()
 
 
@@ -181,92 +174,44 @@ class _RowPairs:
         self.sizes = np.array([len(table) for table in tables])
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.offsets = np.cumsum(self.sizes**2) - self.sizes**2
-        self.table_of_row = np.repeat(np.arange(len(tables)), self.sizes)
         self.table_of_pair = np.repeat(np.arange(len(tables)), self.sizes**2)
         self.bounds = np.full(len(self.table_of_pair), contrast)
         self.attained = np.zeros(len(tables))
-        rows = np.arange(len(self.rows))
-        self.bounds[self._index(rows, rows)] = 0.0
+        for size, offset in zip(self.sizes.tolist(), self.offsets.tolist(), strict=True):
+            self.bounds[offset : offset + size**2 : size + 1] = 0.0  # of a row with itself
 
-    def _index(self, first: Integers, second: Integers) -> Integers:
-        """Return the indices of pairs of rows in `bounds`."""
-        table = self.table_of_row[first]
-        start = self.starts[table]
-        inside = (first - start) * self.sizes[table] + second - start
-        return np.asarray(self.offsets[table] + inside)
+    def use_single_lines(self) -> None:
+        """Bound all pairs of rows with lines tangent at one set each, which is fast.
 
-    def use_shared_lines(self) -> None:
-        """Bound all pairs of rows with one line above each row's limit and one below it.
-
-        The lines of a row are tangent at its mass of the set with the largest gain: over any other
-        row for the line above, of any other row over it for the line below.  The pair with the
-        largest gain of each table, and after the first iteration every pair of largest gain whose
-        bound is loose, is also bounded with lines for that pair.
+        The set of a pair is the best one at the ratio that its table has attained so far.
         """
-        rows, tables = np.arange(len(self.rows)), np.arange(len(self.sizes))
-        alone = self._branches(rows, rows)
-        masses = np.full((len(rows), 2), 0.5)
-        partners, best = np.zeros((2, len(rows)), dtype=np.int64), np.zeros(len(tables), np.int64)
-        active = tables
-        for iteration in range(SHARED_ROUNDS):
-            lines = _Fractions.tangent(masses, alone, self.contrast)
-            ratio = np.exp(np.minimum(self.attained, 600.0))[self.table_of_row]
-            lines = lines._replace(losses=ratio[:, None] * lines.losses)
-            for table in active.tolist():
-                best[table] = self._bound_table(table, lines, ratio, partners)
-            first, second = np.append(rows, partners[0]), np.append(partners[1], rows)
-            pairs = best
-            if iteration:
-                pairs = np.append(best, np.flatnonzero(self._loose()[self._index(first, second)]))
-            for batch in self._batches(pairs):
-                self._bound_pairs(first[batch], second[batch], lines)
-            loose_pairs = np.bincount(self.table_of_pair[self._loose()], minlength=len(tables))
-            active = tables[loose_pairs > FEW_PAIRS]
-            if not len(active):
-                break
-            masses[:, 0] = (self.rows * (lines.gains > lines.losses[partners[1]])).sum(axis=1)
-            masses[:, 1] = (self.rows * (lines.gains[partners[0]] > lines.losses)).sum(axis=1)
+        for batch in self._batches(np.flatnonzero(self._loose())):
+            branches = self._branches(batch)
+            ratio = np.exp(np.minimum(self.attained[branches.table], 600.0))[:, None]
+            chosen = _best_sets(branches.likelier - ratio * branches.other, branches)
+            masses = np.stack([(row * chosen).sum(axis=1) for row in branches[:2]], axis=1)
+            lines = _Fractions.tangent(masses, branches, self.contrast)
+            reached = np.minimum(np.log(lines.at(chosen)), self.contrast)
+            np.maximum.at(self.attained, branches.table, reached)
+            bounds = lines.best(branches, self.attained[branches.table])
+            self.bounds[batch] = np.minimum(branches.bound, bounds)
 
-    def _bound_table(self, table: int, lines: _Fractions, ratio: Floats, partners: Integers) -> int:
-        """Bound all pairs of rows of a table with shared lines; return the row of largest gain.
-
-        Writes to `partners[0]` the row of largest gain over each row, to `partners[1]` the row over
-        which each row has its largest gain.
-        """
-        size, start, offset = self.sizes[table], self.starts[table], self.offsets[table]
-        top, gains, bottom, losses = (part[start : start + size] for part in lines)
-        gain = sums_of_gains(gains, losses) + top[:, None] - ratio[start] * bottom
-        np.fill_diagonal(gain, -np.inf)
-        bounds = self.bounds[offset : offset + size**2].reshape(size, size)
-        np.minimum(bounds, _certified(ratio[start], gain, bottom), out=bounds)
-        partners[0, start : start + size] = start + gain.argmax(axis=0)
-        partners[1, start : start + size] = start + gain.argmax(axis=1)
-        return int(start + gain.argmax() // size)
-
-    def _bound_pairs(self, first: Integers, second: Integers, lines: _Fractions) -> None:
-        """Bound pairs of rows with lines tangent at the best sets of the shared lines."""
-        branches = self._branches(first, second)
-        chosen = _best_sets(lines.gains[first] - lines.losses[second], branches)
-        masses = np.stack([(row * chosen).sum(axis=1) for row in branches[:2]], axis=1)
-        lines = _Fractions.tangent(masses, branches, self.contrast)
-        reached = np.minimum(np.log(lines.at(chosen)), self.contrast)
-        np.maximum.at(self.attained, branches.table, reached)
-        bounds = lines.best(branches, self.attained[branches.table])
-        np.minimum.at(self.bounds, self._index(first, second), bounds)
-
-    def _branches(self, first: Integers, second: Integers) -> _Branches:
+    def _branches(self, pairs: Integers) -> _Branches:
         """Return the root branches of pairs of rows: every source value is free."""
-        count = len(first)
+        table = self.table_of_pair[pairs]
+        inside = np.divmod(pairs - self.offsets[table], self.sizes[table])
+        first, second = (self.starts[table] + row for row in inside)
+        none, count = np.zeros(len(pairs), dtype=np.bool_), len(pairs)
         return _Branches(
             self.rows[first],
             self.rows[second],
             np.ones((count, self.rows.shape[1]), dtype=np.bool_),
             np.zeros((count, 2)),
             np.stack([self.radii[first], self.radii[second]], axis=1),
-            np.zeros(count, dtype=np.bool_),
-            np.zeros(count, dtype=np.bool_),
-            self.table_of_row[first],
-            self.bounds[self._index(first, second)],
+            none,
+            none,
+            table,
+            self.bounds[pairs],
         )
 
     def _batches(self, indices: Integers) -> Iterator[Integers]:
@@ -283,10 +228,7 @@ class _RowPairs:
         tight = np.maximum.reduceat(np.where(loose, 0.0, self.bounds), self.offsets)
         certified = np.maximum(tight, self.attained)
         for batch in self._batches(np.flatnonzero(loose)):
-            table = self.table_of_pair[batch]
-            first, second = np.divmod(batch - self.offsets[table], self.sizes[table])
-            branches = self._branches(self.starts[table] + first, self.starts[table] + second)
-            _branch_and_bound(branches, self.contrast, self.attained, certified)
+            _branch_and_bound(self._branches(batch), self.contrast, self.attained, certified)
         return np.minimum(certified, self.contrast)
 
 
