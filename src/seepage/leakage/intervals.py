@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, round_up
+from seepage._numerics import Floats, Integers, round_up
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, check_not_pooled, short_list, target_and_source
 from seepage.errors import InputError
@@ -227,21 +227,24 @@ class _PairIntervals:
             return int(columns.shape[1])
         return statements(self.sets[source], self.sizes[source])
 
+    def _ordered_tables(self) -> Iterator[tuple[Integers, Integers, Integers]]:
+        """Yield (targets, sources, counts) of ordered pairs that vary, one stack per shape."""
+        for low, high, tables in self.matrix.pairs.tables_by_shape():
+            if min(tables.shape[1:]) > 1:
+                yield low, high, tables
+                yield high, low, tables.transpose(0, 2, 1)
+
     def compute(self) -> None:
         """Compute the intervals, of sources with enumerable sets in stacks, of others singly."""
         enumerated = [
             sets if self.columns.get(source) is None and is_enumerable(sets, size) else None
             for source, (sets, size) in enumerate(zip(self.sets, self.sizes, strict=True))
         ]
-        for low, high, tables in self.matrix.pairs.tables_by_shape():
-            if min(tables.shape[1:]) < 2:
-                continue
-            both = (low, high, tables), (high, low, tables.transpose(0, 2, 1))
-            for targets, sources, counts in both:
-                for sets, chosen, contrast in by_kind(enumerated, sources):
-                    indices = targets[chosen], sources[chosen]
-                    limits = set_intervals(counts[chosen], sets, self.c[indices], contrast)
-                    self.lower[indices], self.upper[indices] = limits
+        for targets, sources, counts in self._ordered_tables():
+            for sets, chosen, contrast in by_kind(enumerated, sources):
+                indices = targets[chosen], sources[chosen]
+                limits = set_intervals(counts[chosen], sets, self.c[indices], contrast)
+                self.lower[indices], self.upper[indices] = limits
         for source, size in enumerate(self.sizes):
             if size > 1 and enumerated[source] is None:
                 self._compute_source(source)
@@ -266,21 +269,16 @@ class _PairIntervals:
         binomial limit.  Values so frequent that an upper limit may fail are themselves unseen with
         the same small probability, so that twice the values seen are enough for the union bound.
         """
-        for low, high, tables in self.matrix.pairs.tables_by_shape():
-            if min(tables.shape[1:]) < 2:
-                continue
-            both = (low, high, tables), (high, low, tables.transpose(0, 2, 1))
-            for targets, sources, counts in both:
-                alone = np.where(counts == counts.sum(axis=1, keepdims=True), counts, 0)
-                people = counts.sum(axis=2)
-                c = np.broadcast_to(self.c[targets, sources][:, None], people.shape)
-                unseen = binomial_confidence_limit(alone.sum(axis=2), people, c, above=True)
-                with np.errstate(divide="ignore"):
-                    more = -np.log1p(-np.minimum(unseen, 1.0)).max(axis=1)
-                contrast = np.array([self.sets[source].contrast for source in sources])
-                upper = self.upper[targets, sources]
-                added = np.where(upper > 0, round_up(upper + more, 4), upper)
-                self.upper[targets, sources] = np.minimum(added, np.maximum(upper, contrast))
+        for targets, sources, counts in self._ordered_tables():
+            alone = np.where(counts == counts.sum(axis=1, keepdims=True), counts, 0)
+            c = self.c[targets, sources][:, None]
+            unseen = binomial_confidence_limit(alone.sum(axis=2), counts.sum(axis=2), c, above=True)
+            with np.errstate(divide="ignore"):
+                more = -np.log1p(-np.minimum(unseen, 1.0)).max(axis=1)
+            contrast = np.array([self.sets[source].contrast for source in sources])
+            upper = self.upper[targets, sources]
+            added = np.where(upper > 0, round_up(upper + more, 4), upper)
+            self.upper[targets, sources] = np.minimum(added, np.maximum(upper, contrast))
 
     def _compute_source(self, source: int) -> None:
         """Compute the intervals of all targets for a source with too many sets to enumerate."""

@@ -158,6 +158,12 @@ class LikelySets:
         size = self.size if self.kind == "subsets" else None
         return best_of_pairs(likelier, other, budget, size)
 
+    def count(self, size: int) -> int:
+        """Return the number of sets over `size` inputs, without the empty and the full one."""
+        if self.kind == "singletons":
+            return size
+        return math.comb(size, self.size) if self.kind == "subsets" else 2**size - 2
+
     def masks(self, size: int) -> tuple[Floats, bool]:
         """Return the sets over `size` inputs as 0-1 rows, and whether the family has complements.
 

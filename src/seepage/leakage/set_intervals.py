@@ -58,11 +58,8 @@ RANKING_ROUNDS = 1
 
 def statements(sets: LikelySets, size: int) -> int:
     """Return the number of two-sided statements per row that a family over `size` values needs."""
-    if sets.kind == "all":
-        return max(1, (1 << (size - 1)) - 1)
-    chosen = 1 if sets.kind == "singletons" else sets.size
-    number = math.comb(size, chosen)
-    return max(1, number // 2 if 2 * chosen == size else number)
+    with_complements = sets.kind == "all" or 2 * sets.size == size
+    return max(1, sets.count(size) // (2 if with_complements else 1))
 
 
 def is_enumerable(sets: LikelySets, size: int) -> bool:

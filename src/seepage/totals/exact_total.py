@@ -8,7 +8,7 @@ per axis instead of n; below the first level the tables are processed in blocks 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, NamedTuple
@@ -170,15 +170,12 @@ def _is_independent(data: Records, target: int) -> bool:
 class _Best:
     """The largest log-ratio of a target so far, and the target values and reports that attain it.
 
-    The report tuple is given by its index in the last batch and the path of the recursion; for the
-    maximised source, by its column.
+    A report is the index of its column, or a likely set for the maximised source.
     """
 
     value: float = 0.0
     pair: tuple[int, int] = (0, 0)
-    index: int = 0
-    path: Path = ()
-    column: int | Booleans | None = None
+    reports: Mapping[int, int | Booleans] = field(default_factory=dict)
 
 
 @dataclass
@@ -301,25 +298,23 @@ class _Enumeration:
             return
         value = float(np.log(ratio)) + float(self.own[target][pair])
         if value > self.best[target].value:
-            column = None if chosen is None else chosen[index].copy()  # not the whole batch
-            self.best[target] = _Best(value, pair, index, path, column)
+            reports: dict[int, int | Booleans] = {**self._report_indices(index, path)}
+            if chosen is not None and self.maximised is not None:
+                reports[self.maximised] = chosen[index].copy()  # not the whole batch
+            self.best[target] = _Best(value, pair, reports)
 
     def witness(self, target: int) -> JointWitness | None:
         """Return the report tuple that attains a target's total, by value names."""
         best = self.best[target]
         if best.value <= 0:
             return None
-        reports: dict[int, int | Booleans] = {**self._report_indices(best)}
-        if best.column is not None and self.maximised is not None:
-            reports[self.maximised] = best.column
-        domain = self.data.domain
-        return joint_witness(domain, self.columns, target, best.pair, reports, best.value)
+        pair, reports = best.pair, best.reports
+        return joint_witness(self.data.domain, self.columns, target, pair, reports, best.value)
 
-    def _report_indices(self, best: _Best) -> dict[int, int]:
+    def _report_indices(self, index: int, path: Path) -> dict[int, int]:
         """Return the column of each transformed source: unravel the index along the path."""
         reports: dict[int, int] = {}
-        index = best.index
-        for step in reversed(best.path):
+        for step in reversed(path):
             report, index = divmod(index, step.batch)
             report += step.start
             for source in reversed(step.transformed):

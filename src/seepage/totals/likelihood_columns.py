@@ -11,7 +11,7 @@ epsilon-LDP polytope, and those have two levels [theory: The bound].
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import comb, exp, inf, isinf
+from math import exp, inf, isinf
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,11 +43,7 @@ class TwoLevelColumns:
     @property
     def count(self) -> int:
         """The number of likely sets."""
-        if self.k == 1:
-            return 1
-        if self.sets.kind == "singletons":
-            return self.k
-        return comb(self.k, self.sets.size) if self.sets.kind == "subsets" else 2**self.k - 2
+        return self.sets.count(self.k) if self.k > 1 else 1
 
     @property
     def contrast(self) -> float:

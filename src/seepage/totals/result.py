@@ -332,14 +332,6 @@ class TotalsComparison(Result):
         rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
         return totals_chart(rows, _checks.text(name, "name"))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields as a JSON object; numbers as in `TotalLeakage.to_dict`."""
-        return {
-            "totals": {total.guarantee: total.to_dict() for total in self.totals},
-            "unavailable": json_ready(self.unavailable),
-            "refuted": json_ready(self.refuted),
-        }
-
     def _columns(self) -> dict[str, Sequence[Any]]:
         columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
         refuted = []
