@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.designs.strategies import fake_data_budget, sampling_with_fake_data
+from seepage.designs.strategies import (
+    fake_data_budget,
+    fake_data_error,
+    sampling_with_fake_data,
+)
 
 
 def test_fake_data_does_not_hide_records_that_differ_in_every_attribute():
@@ -53,9 +57,9 @@ def test_fake_data_has_the_closed_form_variance(amplified):
     claim = sampling_with_fake_data(pairs, 2.0, amplified=amplified)
     rng = np.random.default_rng(5)
     errors = []
-    chosen, budgets = claim.mechanisms.values(), claim.epsilons.values()
-    for name, budget, margin in zip(chosen, budgets, pairs.marginals, strict=True):
-        found = [estimated_with_fakes(name, margin, budget, 3, rng) for _ in range(60)]
+    for index, margin in enumerate(pairs.marginals):
+        _, name = fake_data_error(pairs, index, claim.record)
+        found = [estimated_with_fakes(name, margin, claim.record, 3, rng) for _ in range(60)]
         errors.append(((np.array(found) - margin / margin.sum()) ** 2).sum(axis=1).mean())
     ratio = np.mean(errors) / claim.error
     assert 5 / 6 < ratio < 7 / 6

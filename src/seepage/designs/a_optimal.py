@@ -41,6 +41,14 @@ MAX_REENTRIES = 4
 """Maximum number of times that forms with share 0 re-enter while the master problem is solved."""
 
 
+MIN_SHARE = 1e-3
+"""Minimum share of people of a form in the result; the reported gap includes what this costs."""
+
+MIN_VARIANT_RATIO = 0.1
+"""Minimum share of a form relative to the largest share of a form with the same attributes.
+
+Forms that differ in their budgets only are variants; small ones are dropped as well."""
+
 MINIMAX_ROUNDS = 30
 """Updates of the weights of errors before each solution for the largest error."""
 
@@ -162,6 +170,10 @@ class Precisions:
                 if precision > highest and within:
                     best, highest = name, precision
         return best
+
+    def best(self, j: int, epsilon: float) -> float:
+        """Return the highest precision of attribute j from one report of a pure mechanism."""
+        return self.of_mechanism(j, self.best_mechanism(j, epsilon), epsilon)
 
     def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
         """Return V[f, :], the precision of every quantity from one report of a form."""
@@ -347,6 +359,20 @@ class FormPool:
             if solution.gap <= tolerance or not improving.any():
                 break
         return solution
+
+    def final_solution(self) -> ShareSolution:
+        """Return the best shares, those below the minimum shares dropped where that is possible."""
+        self.solve_master(1e-4, 20_000)
+        largest: dict[tuple[str, ...], float] = {}
+        for form, share in zip(self.forms, self.shares.tolist(), strict=True):
+            largest[form.attributes] = max(share, largest.get(form.attributes, 0.0))
+        minimum = [
+            max(MIN_SHARE, MIN_VARIANT_RATIO * largest[form.attributes]) for form in self.forms
+        ]
+        start, weights = np.where(self.shares >= minimum, self.shares, 0.0), self.problem.importance
+        if math.isfinite(evaluate(self.rows, weights, start / start.sum()).objective):
+            self.shares = best_shares(self.rows, weights, start, 1e-4, 20_000).shares
+        return self.solution
 
     @property
     def solution(self) -> ShareSolution:

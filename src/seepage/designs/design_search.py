@@ -1,9 +1,9 @@
 """`designed`: start forms, column generation, shaped reports, and the result."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -14,30 +14,85 @@ from seepage._numerics import Floats
 from seepage._results import json_ready
 from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
+from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.a_optimal import FormPool, ShareSolution, best_shares, evaluate
-from seepage.designs.design import Design
+from seepage.designs.a_optimal import FormPool, ShareSolution, best_shares
 from seepage.designs.design_options import DesignOptions
-from seepage.designs.form import Form, with_shares
+from seepage.designs.form import Form, remarks, with_shares
 from seepage.designs.form_problem import Indices, make_form_problem
 from seepage.designs.form_search import Certifier, FormSearch, Timer, generate_forms
 from seepage.designs.form_shaper import shape_forms
 from seepage.designs.form_totals import ExactForms
 from seepage.designs.population_certifier import PopulationCertifier
 from seepage.designs.report_channels import MatrixChannel
-from seepage.designs.strategies import compare_designs
+from seepage.designs.strategies import Strategy, compare_designs
 from seepage.designs.table_certifier import TableCertifier, coarse_form
 from seepage.designs.wanted import wanted_errors
 from seepage.errors import InputError, Setting, Text
 from seepage.totals.result import check_whole_table
 
-MIN_SHARE = 1e-3
-"""Minimum share of people of a form in the result; the reported gap includes what this costs."""
 
-MIN_VARIANT_RATIO = 0.1
-"""Minimum share of a form relative to the largest share of a form with the same attributes.
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Forms with shares that keep every total within its limit, and their expected errors.
 
-Forms that differ in their budgets only are variants; small ones are dropped as well."""
+    Parameters
+    ----------
+    pairs
+        The pair counts of the records.
+    limits
+        The maximum total of each attribute in nats; infinite if it is not protected.
+    public
+        Attributes released in the clear.
+    forms
+        The forms, in descending order of their shares.
+    errors
+        The expected squared error of each attribute's frequencies, summed over its values, noise
+        and sampling together; infinite if it is not asked, 0 if it is constant.
+    wanted
+        The same for the statistics of the option `want`, by their texts; means in their own units.
+    error
+        The weighted mean of `errors`, which the search minimises.
+    gap
+        Upper bound of (weighted error) / (least weighted error over all forms considered) - 1.
+    considered
+        The number of forms whose budgets were fitted.
+    comparison
+        Other strategies within the same limit, each with its errors; the design last.
+    ended
+        Why the search ended: `"no better form"`, `"time"` or `"interrupted"`.
+    notes
+        Further remarks for the reader.
+    scope, confidence
+        For whom the limits hold: the people in the `"table"`, or with this confidence the
+        `"population"` that it is a sample of.
+    people
+        The number of people that the errors are for; by default as many as the table has records.
+    settings
+        What the plan states of the options: seed, objective, people or precision, title, author.
+    """
+
+    pairs: PairCounts
+    limits: Floats
+    public: tuple[str, ...]
+    forms: tuple[Form, ...]
+    errors: Floats
+    wanted: dict[str, float]
+    error: float
+    gap: float
+    considered: int
+    comparison: tuple[Strategy, ...]
+    ended: str
+    notes: tuple[str, ...] = ()
+    scope: str = "table"
+    confidence: float | None = None
+    people: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def record(self) -> float:
+        """Upper bound of the leakage of any form about the whole record, in nats."""
+        return max(form.record for form in self.forms)
 
 
 def designed(data: Any, options: DesignOptions) -> Design:
@@ -239,8 +294,8 @@ class DesignRun:
     def result(self) -> Design:
         """Return the design, with the totals of its forms that are proven."""
         problem = self.problem
-        indices, solution = self._final()
-        order = sorted(indices, key=lambda index: -solution.shares[index])
+        solution = self.pool.final_solution()
+        order = sorted(np.flatnonzero(solution.shares), key=lambda index: -solution.shares[index])
         forms = self.certifier.proven([self.pool.forms[index] for index in order])
         if any(problem.excess(f.total_values, np.array([f.record])) > 0 for f in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
@@ -259,11 +314,12 @@ class DesignRun:
             [*self._product_design(), (forms, attribute_errors)],
         )
         importance, used = self.importance[:count], self.importance[:count] > 0
+        known = [names[j] for j in problem.known]
+        unprotected = [names[j] for j in np.flatnonzero(np.isinf(problem.limits)).tolist()]
         return Design(
             self.records.pairs(),
             problem.limits,
             tuple(names[j] for j in problem.public),
-            tuple(names[j] for j in problem.known),
             with_shares(map(self._with_observed, forms), solution.shares[order].tolist()),
             attribute_errors,
             wanted_errors(problem.domain, self.options.want, errors),
@@ -272,11 +328,11 @@ class DesignRun:
             sum(form is not None for form in self.search_forms.fitted.values()),
             comparison,
             self.ended,
-            (*self.certifier.notes(forms), *self._notes()),
+            (*self.certifier.notes(forms), *self._notes(), *remarks(forms, unprotected, known)),
             self.certifier.scope,
             self.certifier.confidence,
             self.people,
-            self.options.stated | self._covered(),
+            {**self.options.stated, **self._covered(), "known": known},
         )
 
     def _covered(self) -> dict[str, Any]:
@@ -314,23 +370,6 @@ class DesignRun:
         used = [form for form, share in zip(forms, shares.tolist(), strict=True) if share > 0]
         with np.errstate(divide="ignore"):
             return [(used, 1 / (self.people * (shares @ rows)))]
-
-    def _final(self) -> tuple[list[int], ShareSolution]:
-        """Return the indices of the forms of the result, small shares dropped, and the solution."""
-        pool, weights = self.pool, self.problem.importance
-        pool.solve_master(1e-4, 20_000)
-        largest: dict[tuple[str, ...], float] = {}
-        for form, share in zip(pool.forms, pool.shares.tolist(), strict=True):
-            largest[form.attributes] = max(share, largest.get(form.attributes, 0.0))
-        minimum = [
-            max(MIN_SHARE, MIN_VARIANT_RATIO * largest[form.attributes]) for form in pool.forms
-        ]
-        start = np.where(pool.shares >= minimum, pool.shares, 0.0)
-        fewer = evaluate(pool.rows, weights, start / start.sum())
-        if math.isfinite(fewer.objective):
-            pool.shares = best_shares(pool.rows, weights, start, 1e-4, 20_000).shares
-        solution = pool.solution
-        return np.flatnonzero(solution.shares > 0).tolist(), solution
 
     def _notes(self) -> Iterator[str]:
         problem = self.problem

@@ -5,7 +5,7 @@ about it.  The search fits forms, the design reports them, and the plan stores t
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._numerics import Floats, shortest_above
 from seepage._results import json_ready
 from seepage.designs.report_channels import (
     AnswerLeakage,
@@ -27,7 +27,7 @@ from seepage.designs.report_channels import (
     Unbounded,
     parse_integer,
 )
-from seepage.errors import InputError
+from seepage.errors import InputError, Setting, Text
 from seepage.mechanisms.exact_draws import CERTAIN
 
 
@@ -164,6 +164,66 @@ def with_shares(forms: Iterable[Form], shares: Iterable[float]) -> tuple[Form, .
         for form, chance in zip(forms, integer_shares(shares), strict=True)
         if chance
     )
+
+
+def remarks(
+    forms: Sequence[Form], unprotected: Iterable[str], known: Sequence[str]
+) -> Iterator[str]:
+    """Yield remarks on leakage beyond the totals: the record, and adversaries who know more.
+
+    Parameters
+    ----------
+    forms
+        The forms of a design.
+    unprotected
+        The attributes without a limit.
+    known
+        Attributes that the adversary knows of the person.
+    """
+    if known:
+        yield (
+            f"totals are conditional on {', '.join(known)}, which the adversary is assumed to know "
+            "of the person"
+        )
+    budgets = dict[str, float]()
+    for form in forms:
+        for name, epsilon in zip(form.attributes, form.epsilons.tolist(), strict=True):
+            budgets[name] = max(epsilon, budgets.get(name, 0.0))
+    clear = [f"{name} at epsilon {budgets[name]:.3g}" for name in unprotected if name in budgets]
+    if clear:
+        yield Text(
+            f"sent nearly as answered, since no limit protects them: {', '.join(clear)} (",
+            Setting("left_out"),
+            ")",
+        )
+    shaped = [form for form in forms if not form.is_product]
+    bound = "the sum of its budgets" if len(shaped) < len(forms) else "its epsilon"
+    record = max(form.record for form in forms)
+    yield (
+        f"the leakage of a form about the whole record is at most {math.ceil(record * 1e3) / 1e3:g}"
+        f", {bound}; an adversary who knows other answers of the person can learn more than a "
+        "total, but no more than that"
+    )
+    if shaped:
+        yield _shaped_remark(shaped)
+
+
+def _shaped_remark(forms: Sequence[Form]) -> str:
+    """Return a remark on the largest leakage of shaped forms beyond their totals."""
+    leakages = [form.answer_leakage for form in forms if form.answer_leakage is not None]
+    clauses = {
+        "answer": "changing one answer changes a report's log-likelihood by",
+        "one": "whoever knows one other answer of the form learns about an answer",
+        "two": "whoever knows two of them",
+        "xor": "the leakage about an exclusive or of answers is",
+    }
+    parts = []
+    for name, clause in clauses.items():
+        values = [value for form in leakages if (value := getattr(form, name)) is not None]
+        if values:
+            parts.append(f"{clause} at most {shortest_above(max(values))}")
+    sending = "1 form sends" if len(leakages) == 1 else f"{len(leakages)} forms send"
+    return f"{sending} one shaped report: {', '.join(parts)}"
 
 
 def _total(value: Any) -> float:

@@ -9,10 +9,8 @@ public, since public values leak besides the reports.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import repeat
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from seepage._numerics import Floats
@@ -60,8 +58,6 @@ class Strategy(Stored, frozen=True, kw_only=True):
         Upper bound of the leakage about the whole record, in nats.
     biases
         The part of each error that more people do not reduce; empty for unbiased estimates.
-    epsilons, mechanisms
-        The budget of each attribute's report, and its mechanism; empty if they differ by form.
     """
 
     name: str
@@ -70,8 +66,6 @@ class Strategy(Stored, frozen=True, kw_only=True):
     errors: dict[str, Unbounded]
     record: Unbounded = "inf"
     biases: dict[str, Budget] = msgspec.field(default_factory=dict)
-    epsilons: dict[str, Budget] = msgspec.field(default_factory=dict)
-    mechanisms: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def error(self) -> float:
@@ -149,22 +143,19 @@ def sampling_with_fake_data(
     """
     names, count = pairs.domain.names, len(pairs.domain)
     budget = fake_data_budget(limit, count) if amplified else limit
-    best = [_fake_data_error(pairs, index, budget) for index in range(count)]
     scale = pairs.records / (people or pairs.records)
     rests_on = "assumed: attributes are independent" if amplified else "eps' = limit, not amplified"
-    errors, mechanisms = zip(*best, strict=True)
+    errors = [scale * fake_data_error(pairs, index, budget)[0] for index in range(count)]
     return Strategy(
         name="random sampling with fake data (RS+FD)" + (", amplified" if amplified else ""),
         rests_on=rests_on,
         certified=not amplified,
-        errors={name: scale * error for name, error in zip(names, errors, strict=True)},
+        errors=dict(zip(names, errors, strict=True)),
         record=budget,
-        epsilons=dict.fromkeys(names, budget),
-        mechanisms=dict(zip(names, mechanisms, strict=True)),
     )
 
 
-def _fake_data_error(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
+def fake_data_error(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
     """Return the expected error of RS+FD with GRR or OUE, the smaller one, and the mechanism."""
     count, size = len(pairs.domain), pairs.domain[index].size
     shares = pairs.marginals[index] / pairs.records
@@ -206,18 +197,12 @@ def compare_designs(
     names = [problem.domain.names[j] for j in indices]
     strategy = partial(_strategy, names)
     if not has_public:
-        split = equal_split(limit, len(indices))
-        best_names = [precisions.best_mechanism(j, split) for j in indices]
-        row = list(map(precisions.of_mechanism, indices, best_names, repeat(split)))
-        budgets, chosen = dict.fromkeys(names, split), dict(zip(names, best_names, strict=True))
-        strategies.append(strategy(SPLIT, "worst", _errors(row, people), limit, budgets, chosen))
+        row = [precisions.best(j, equal_split(limit, len(indices))) for j in indices]
+        strategies.append(strategy(SPLIT, "worst", _errors(row, people), limit))
     if full_forms:
         best = min(full_forms, key=lambda form: (1 / problem.row(form)[asked]).sum())
         full_errors = _errors(problem.row(best)[asked], people)
-        budgets, chosen = _largest([best])
-        strategies.append(
-            strategy(CALIBRATED, best.guarantee, full_errors, best.record, budgets, chosen)
-        )
+        strategies.append(strategy(CALIBRATED, best.guarantee, full_errors, best.record))
     strategies += _smp(problem, singles, indices, strategy, people)
     if len(indices) > 1 and not (has_public or precisions.rows):
         pairs = records.pairs().select(names)
@@ -229,9 +214,8 @@ def compare_designs(
     strategies += _beyond_limits(problem, indices, strategy, people, record)
     for (forms, errors), name in zip(designs, (DESIGN, SHAPED)[: len(designs)], strict=True):
         guarantees = ", ".join(sorted({form.guarantee for form in forms}))
-        largest, budgets_of = max(form.record for form in forms), _largest(forms)
-        asked_errors = errors[asked].tolist()
-        strategies.append(strategy(name, guarantees, asked_errors, largest, *budgets_of))
+        largest = max(form.record for form in forms)
+        strategies.append(strategy(name, guarantees, errors[asked].tolist(), largest))
     return tuple(strategies)
 
 
@@ -250,7 +234,6 @@ def _jointly_perturbed(records: Records, limit: float, people: int) -> list[Stra
             errors=dict(zip(names, row.errors, strict=True)),
             record=reports * row.epsilon,
             biases=dict(zip(names, row.biases, strict=True)),
-            epsilons=dict.fromkeys(names, row.epsilon),
         )
         for name, (row, rests_on, reports) in found.items()
         if row is not None
@@ -258,13 +241,7 @@ def _jointly_perturbed(records: Records, limit: float, people: int) -> list[Stra
 
 
 def _strategy(
-    asked: Sequence[str],
-    name: str,
-    rests_on: str,
-    errors: Iterable[float],
-    record: float,
-    epsilons: Mapping[str, float],
-    mechanisms: Mapping[str, str],
+    asked: Sequence[str], name: str, rests_on: str, errors: Iterable[float], record: float
 ) -> Strategy:
     """Return a strategy for the attributes asked, certified if it keeps the limits."""
     return Strategy(
@@ -273,8 +250,6 @@ def _strategy(
         certified=name not in BEYOND,
         errors=json_ready(dict(zip(asked, errors, strict=True))),
         record=json_ready(record),
-        epsilons={one: epsilons[one] for one in asked if one in epsilons},
-        mechanisms={one: mechanisms[one] for one in asked if one in mechanisms},
     )
 
 
@@ -286,32 +261,16 @@ def _beyond_limits(
     record: float,
 ) -> list[Strategy]:
     """Return SMP with the record's epsilon as the budget of its one report, and no noise at all."""
-    precisions, names = problem.precisions, [problem.domain.names[j] for j in asked]
-    budget = min(record, MAX_BUDGET)
-    chosen = [precisions.best_mechanism(j, budget) for j in asked]
-    each = list(map(precisions.of_mechanism, asked, chosen, repeat(budget)))
-    shares = _best_single_shares(problem, asked, np.array(each))
-    smp, exceeded = _errors(np.array(each) * shares, people), "exceeds the limits"
-    budgets, mechanisms = dict.fromkeys(names, budget), dict(zip(names, chosen, strict=True))
-    clear = []
+    precisions, exceeded, clear = problem.precisions, "exceeds the limits", list[float]()
+    each = np.array([precisions.best(j, min(record, MAX_BUDGET)) for j in asked])
+    smp = _errors(each * _best_single_shares(problem, asked, each), people)
     for j in asked:
         rows, f = precisions.rows.get(j, np.eye(precisions.sizes[j])), precisions.frequencies[j]
         clear.append(float(f @ (rows**2).sum(axis=0) - precisions.squares[j]) / people)
     return [
-        strategy(RECORD_SMP, exceeded, smp, record, budgets, mechanisms),
-        strategy(NO_NOISE, exceeded, clear, math.inf, {}, {}),
+        strategy(RECORD_SMP, exceeded, smp, record),
+        strategy(NO_NOISE, exceeded, clear, math.inf),
     ]
-
-
-def _largest(forms: Sequence[Form]) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the largest budget of each attribute over some forms, and its first mechanism."""
-    budgets, mechanisms = dict[str, float](), dict[str, str]()
-    for form in forms:
-        asked = zip(form.attributes, form.mechanisms, form.epsilons.tolist(), strict=True)
-        for name, mechanism_name, epsilon in asked:
-            budgets[name] = max(epsilon, budgets.get(name, 0.0))
-            mechanisms.setdefault(name, mechanism_name)
-    return budgets, mechanisms
 
 
 def _smp(
@@ -332,18 +291,11 @@ def _smp(
     precisions = np.array([problem.row(best[j])[j] for j in asked])
     optimal = _best_single_shares(problem, asked, precisions)
     uniform = np.full(len(asked), 1 / len(asked))
-    budgets, names = _largest([best[j] for j in asked])
-    within = problem.fixed_caps and max(budgets.values()) <= float(problem.limits.min())
+    record = max(best[j].max_budget for j in asked)
+    within = problem.fixed_caps and record <= float(problem.limits.min())
     guarantee = "worst" if within and not problem.public else "exact"
     return [
-        strategy(
-            name,
-            guarantee,
-            _errors(precisions * shares, people),
-            max(budgets.values()),
-            budgets,
-            names,
-        )
+        strategy(name, guarantee, _errors(precisions * shares, people), record)
         for name, shares in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
     ]
 

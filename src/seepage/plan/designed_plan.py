@@ -17,7 +17,7 @@ from seepage.plan.make_plan import make_plan, plan_of_forms
 from seepage.plan.plan import Plan
 
 if TYPE_CHECKING:
-    from seepage.designs.design import Design
+    from seepage.designs.design_search import Design
 
 MAX_LIMITS = 20
 """Maximum number of limits that are compared: each has a share of the time and confidence."""
@@ -131,9 +131,8 @@ def plan_of_design(design: "Design") -> Plan:
                 "ended": design.ended,
                 "wanted": design.wanted,
             },
-            "known": list(design.known),
         },
-        notes=[*design.notes, *design.remarks()],
+        notes=design.notes,
         alternatives=design.comparison[:-1],
     )
 
