@@ -8,7 +8,7 @@ import yaml
 import seepage as sp
 from seepage.cli import main
 from seepage.plan import make_plan
-from seepage.plan.plan_evidence import TUNED
+from seepage.plan.plan_page import TUNED
 from seepage.plan.plan_text import promise
 
 DETAILED = ("model_name", "release_type", "data_source_type", "access_type")

@@ -20,12 +20,10 @@ from seepage._numerics import Codes, Integers
 from seepage._options import changed
 from seepage.collection.form_assignment import Identifiers, KeyedNoise, drawn_forms, identifiers
 from seepage.collection.report_source import FORM, report_columns, reports_schema, spread_reports
-from seepage.data.datasets import dataset
 from seepage.data.domain import Domain
-from seepage.data.inputs import is_dataset_name
-from seepage.data.table.column import Column
+from seepage.data.inputs import table_of
 from seepage.data.table.options import TableOptions
-from seepage.data.table.scan import TableScan
+from seepage.data.table.scan import TableScan, columns_of
 from seepage.data.table.sources import find_files, open_source
 from seepage.designs.form import Form
 from seepage.errors import InputError, Setting, TableError
@@ -218,11 +216,9 @@ def open_records(
     for name in table:
         if name in FIXED:
             raise InputError(f"{name} has no effect: the plan fixes it", parameter=name)
-    if isinstance(data, str) and is_dataset_name(data):
-        published = dataset(data)
-        settings = {name: published.table[name] for name in published.table if name not in FIXED}
-        data, table = published.read(), {**settings, **table}
-    options = TableOptions.from_keywords(domain=domain, **table)
+    data, table = table_of(data, {"domain": domain, **table})
+    kept = {name: table[name] for name in table if name == "domain" or name not in FIXED}
+    options = TableOptions.from_keywords(**kept)
     source = open_source(data, options)
     needed = dict.fromkeys(domain.names, "the plan asks for")
     if assigned is not None:
@@ -231,6 +227,6 @@ def open_records(
         if name not in source.names:
             hint = _checks.near_miss(name, source.names)
             raise TableError(f"{needs} {name!r}, and the table has no such column{hint}")
-    columns = [Column(name, options, fields=source.fields) for name in options.choose(source.names)]
+    columns = columns_of(source.names, options, fields=source.fields)
     beside = None if assigned is None else assigned.column
     return TableScan(source, columns, options, beside=beside)

@@ -185,9 +185,9 @@ def table_of(data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return a table and its options; of a dataset its own, and those that are given."""
     if not isinstance(data, (str, os.PathLike)) or not is_dataset_name(data):
         return data, options
-    from seepage.data.datasets import DATASETS
+    from seepage.data.datasets import dataset
 
-    known = DATASETS[str(data)]
+    known = dataset(str(data))
     return known.read(), _dataset_options(known.table, options)
 
 

@@ -239,8 +239,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     def evidence(
         self, folder: str | os.PathLike[str], *, name: str | None = None, force: bool = False
     ) -> list[Path]:
-        """Write evidence for an impact assessment and a registry; see `plan.plan_evidence`."""
-        from seepage.plan.plan_evidence import write_evidence
+        """Write evidence for an impact assessment and a registry; see `plan.plan_page`."""
+        from seepage.plan.plan_page import write_evidence
 
         return write_evidence(self, folder, name=name, force=force)
 
