@@ -56,7 +56,7 @@ def test_the_curve_has_its_saturation(pairs):
     curve = sp.leakage_curve(pairs.channel("sex", "income"), [0.0, 1.0, 4.0])
     rows = _rows(curve.chart())
     assert "income -> sex" in curve.chart().to_json()
-    level = [row["leakage"] for row in rows if row["line"] == "saturation"]
+    level = [row["y"] for row in rows if row["series"] == "saturation"]
     assert level == [curve.saturation] * 3
 
 
@@ -215,7 +215,7 @@ def test_every_chart_takes_any_name():
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     ]
-    assert len(charts) == 19
+    assert len(charts) == 17
     assert all(function.__wrapped__ for function in charts)
 
 

@@ -21,18 +21,9 @@ Drawn = ParamSpec("Drawn")
 # Names that can be drawn -------------------------------------------------------------------------
 
 OBJECT_MEMBERS = {
-    "__defineGetter__",
-    "__defineSetter__",
-    "__lookupGetter__",
-    "__lookupSetter__",
-    "__proto__",
-    "constructor",
-    "hasOwnProperty",
-    "isPrototypeOf",
-    "propertyIsEnumerable",
-    "toLocaleString",
-    "toString",
-    "valueOf",
+    *("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__"),
+    *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"),
+    *("toLocaleString", "toString", "valueOf"),
 }
 """Members of every JavaScript object: Vega takes them for signals and groups that it knows."""
 
@@ -117,11 +108,16 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
 """Okabe and Ito's colours, and a brown: distinguishable with any colour vision."""
 
-STEP = 22
-"""Height of an attribute's row, in pixels."""
+STEP, MAX_LABEL = 22, 320
+"""Height of an attribute's row, and the maximum width of its name beside it, in pixels."""
 
 DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
 """Style of reference lines."""
+
+
+def titled(title: str, name: str) -> str:
+    """Return a title followed by the name of the data, if it has one."""
+    return f"{title}: {name}" if name else title
 
 
 def chart_of(rows: Rows) -> Any:
@@ -140,10 +136,16 @@ def coloured(field: str, order: list[str], title: str = "", **more: Any) -> Any:
     return alt.Color(f"{field}:N", title=title or None, sort=order, scale=scale, **more)
 
 
-def limit_marks(base: Any) -> Any:
+def in_rows(field: str, order: list[str] | None = None, **axis: Any) -> Any:
+    """Return the vertical encoding of names as rows, in this order or by length of the bar."""
+    shown = alt.Axis(labelLimit=MAX_LABEL, **axis)
+    return alt.Y(f"{field}:N", sort=order or "-x", title=None, axis=shown)
+
+
+def limit_marks(base: Any, field: str = "limit", colour: str = PALETTE[1]) -> Any:
     """Return the limits of attributes as marks, on a chart whose rows are attributes."""
-    limited = base.transform_filter("isValid(datum.limit)")
-    return limited.mark_tick(color=PALETTE[1], thickness=3, height=18).encode(x="limit:Q")
+    limited = base.transform_filter(f"isValid(datum.{field})")
+    return limited.mark_tick(color=colour, thickness=3, height=18).encode(x=f"{field}:Q")
 
 
 def in_panels(
@@ -181,8 +183,21 @@ def in_panels(
     return finish(chart.resolve_scale(y="shared") if same_y else chart)
 
 
-def finish(chart: Any) -> Any:
-    """Return a chart in the common style that notebooks display without a network."""
+def finish(chart: Any, title: str = "", subtitle: str = "", **size: Any) -> Any:
+    """Return a chart in the common style that notebooks display without a network.
+
+    Parameters
+    ----------
+    chart
+        An Altair chart.
+    title, subtitle
+        Its title; none if empty.
+    size
+        Its `width` and `height`, in pixels or as `alt.Step`.
+    """
+    if title:
+        size["title"] = alt.TitleParams(title, subtitle=subtitle) if subtitle else title
+    chart = chart.properties(**size)
     return as_picture(
         chart.configure_axis(labelFontSize=12, titleFontSize=13, gridColor="#e5e5e5")
         .configure_legend(labelFontSize=12, titleFontSize=12)

@@ -15,8 +15,10 @@ from seepage.charts.chart_style import (
     distinct_in,
     finish,
     in_panels,
+    in_rows,
     limit_marks,
     printable_names,
+    titled,
 )
 
 BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
@@ -25,6 +27,7 @@ BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
 AUDITED = ("epsilon", "lower", "upper")
 """Numbers of a claim that are drawn where they are finite."""
 
+PLAN_WIDTH = 460
 SHAPED = "#c8c8c8"
 """Colour of the questions of a shaped report, which have no separate budgets."""
 
@@ -93,6 +96,7 @@ def curve_panels(
     dashed: dict[str, int] | None = None,
     diagonal: str = "",
     legend: str = "",
+    top: float | None = None,
 ) -> Any:
     """Return lines, one panel for each value of `panel`.
 
@@ -110,19 +114,22 @@ def curve_panels(
         The label of the line y = x, which is drawn in grey unless this is empty.
     legend
         The title of the legend.
+    top
+        The end of the vertical axis, where lines are cut; by default all are drawn whole.
     """
     side: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
     entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=side)
+    scale = alt.Scale() if top is None else alt.Scale(domain=[0, top])
     dashes = [DASHES[(dashed or {}).get(name, 0)] for name in series]
 
     def draw(panel: str, chosen: Rows) -> Any:
         dots = alt.OverlayMarkDef(size=28)
         lines = (
             chart_of(chosen)
-            .mark_line(point=dots, strokeWidth=2)
+            .mark_line(point=dots, strokeWidth=2, clip=top is not None)
             .encode(
                 x=alt.X("x:Q", title=x_title),
-                y=alt.Y("y:Q", title=chosen[0]["axis"]),
+                y=alt.Y("y:Q", title=chosen[0]["axis"], scale=scale),
                 color=coloured("series", series, legend, legend=entries),
                 strokeDash=alt.StrokeDash(
                     "series:N", sort=series, scale=alt.Scale(domain=series, range=dashes)
@@ -220,9 +227,8 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
         title += " (grey: one shaped report)"
     height = alt.Step(STEP)
     asked = _questions(questions, order).properties(width=width, height=height, title=title)
-    totals = _totals(attributes, order).properties(
-        width=220, height=height, title=f"Totals ({guarantee})"
-    )
+    totals = _total_bars(attributes, "nats: total (bar), limit (mark)", labels=False, ticks=False)
+    totals = totals.properties(width=220, height=height, title=f"Totals ({guarantee})")
     return finish(_shares(forms).properties(width=width, height=60) & (asked | totals))
 
 
@@ -265,15 +271,34 @@ def _questions(questions: Rows, order: list[str]) -> Any:
     )
 
 
-def _totals(attributes: Rows, order: list[str]) -> Any:
-    """Return the total of each attribute as a bar, its limit as a mark."""
-    unnamed = alt.Axis(labels=False, ticks=False)
-    base = chart_of(attributes).encode(y=alt.Y("attribute:N", sort=order, title=None, axis=unnamed))
+@printable_names
+def plan_chart(rows: Rows, guarantee: str) -> Any:
+    """Return bars of a plan's budgets and totals, with each attribute's limit as a mark.
+
+    Parameters
+    ----------
+    rows
+        One for each attribute: `attribute`, `epsilon`, `total`, `limit` (or None), `mechanism`.
+    guarantee
+        The guarantee of the totals, for the title.
+    """
+    bars = _total_bars(rows, "Nats: own budget (dark), total (light), limit (mark)", budgets=True)
+    title = f"Budgets and totals ({guarantee})"
+    return finish(bars, title, width=PLAN_WIDTH, height=alt.Step(STEP))
+
+
+def _total_bars(rows: Rows, title: str, *, budgets: bool = False, **axis: Any) -> Any:
+    """Return the total of each attribute as a bar, its limit as a mark, its budget inside."""
+    order = [row["attribute"] for row in rows]
+    base = chart_of(rows).encode(y=in_rows("attribute", order, **axis))
     totals = base.mark_bar(color=PALETTE[5], height=14).encode(
-        x=alt.X("total:Q", title="nats: total (bar), limit (mark)"),
-        tooltip=["attribute:N", "total:Q", "limit:Q"],
+        x=alt.X("total:Q", title=title),
+        tooltip=["attribute:N", "mechanism:N", "epsilon:Q", "total:Q", "limit:Q"]
+        if budgets
+        else ["attribute:N", "total:Q", "limit:Q"],
     )
-    return totals + limit_marks(base)
+    inner = [base.mark_bar(color=PALETTE[0], height=8).encode(x="epsilon:Q")] if budgets else []
+    return alt.layer(totals, *inner, limit_marks(base))
 
 
 @printable_names
@@ -300,7 +325,7 @@ def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float
     marked = chart_of(shown).mark_point(filled=True, size=90, color=PALETTE[1], opacity=1)
     layers = lines + marked.encode(x=x, y=y, tooltip=tooltip)
     heading = "Every pair (l, delta) of one leakage; the dot is the one shown elsewhere"
-    return finish(layers.properties(width=420, height=300, title=heading))
+    return finish(layers, heading, width=420, height=300)
 
 
 @printable_names
@@ -318,7 +343,7 @@ def about_chart(rows: Rows, target: str, subtitle: str) -> Any:
     """
     most = max(row["leakage"] for row in rows) or 1.0
     base = chart_of(rows).encode(
-        y=alt.Y("source:N", sort="-x", title=None, axis=alt.Axis(labelLimit=260)),
+        y=in_rows("source"),
         x=alt.X(
             "leakage:Q",
             title=f"leakage about {target} (nats)",
@@ -331,10 +356,8 @@ def about_chart(rows: Rows, target: str, subtitle: str) -> Any:
     texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
         text=alt.Text("leakage:Q", format=".2f")
     )
-    title = alt.TitleParams(
-        f"What other answers tell about {target}", subtitle=subtitle, anchor="start"
-    )
-    return finish((bars + texts).properties(title=title, width=480, height=alt.Step(STEP)))
+    title = f"What other answers tell about {target}"
+    return finish(bars + texts, title, subtitle, width=480, height=alt.Step(STEP))
 
 
 @printable_names
@@ -358,8 +381,7 @@ def audit_chart(rows: Rows, name: str = "") -> Any:
         }
         for row in rows
     ]
-    order = [row["attribute"] for row in drawn]
-    base = chart_of(drawn).encode(y=alt.Y("attribute:N", sort=order, title=None))
+    base = chart_of(drawn).encode(y=in_rows("attribute", distinct_in(drawn, "attribute")))
     bars = base.mark_bar(height=12).encode(
         x=alt.X("epsilon:Q", title="Realised epsilon (bar), its limits (line), claim (mark)"),
         color=coloured("verdict", ["not decided", "refuted", "holds"]),
@@ -367,10 +389,5 @@ def audit_chart(rows: Rows, name: str = "") -> Any:
     )
     limited = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
     lines = limited.mark_rule(strokeWidth=2).encode(x="lower:Q", x2="upper:Q")
-    claimed = base.transform_filter("isValid(datum.claim)")
-    claims = claimed.mark_tick(color="black", thickness=3, height=18).encode(x="claim:Q")
-    return finish(
-        (bars + lines + claims).properties(
-            width=CURVES[0], height=alt.Step(STEP), title=f"Audit: {name}" if name else "Audit"
-        )
-    )
+    layers = bars + lines + limit_marks(base, "claim", "black")
+    return finish(layers, titled("Audit", name), width=CURVES[0], height=alt.Step(STEP))

@@ -10,12 +10,14 @@ from seepage.charts.chart_style import (
     STEP,
     Rows,
     chart_of,
-    coloured,
     distinct_in,
     finish,
+    in_rows,
     limit_marks,
     printable_names,
+    titled,
 )
+from seepage.charts.panels import curve_panels
 from seepage.errors import InputError
 
 CELL = 26
@@ -28,8 +30,6 @@ MAX_WITH_NUMBERS = 24
 """Maximum number of attributes of a matrix whose cells show numbers."""
 
 WIDTH = 460
-MAX_LABEL = 320
-"""Maximum width of the name of an attribute beside its row, in pixels."""
 
 KINDS = {
     "certified": ("#0072B2", "square"),
@@ -52,11 +52,6 @@ _DELTA = alt.Tooltip("delta:Q", format=".2g")
 
 EXPERIENCED = ["promised epsilon", "nine in ten people", "the median person"]
 """Legend of the marks of `experience_chart`."""
-
-
-def _titled(title: str, name: str) -> str:
-    """Return a title followed by the name of the data, if it has one."""
-    return f"{title}: {name}" if name else title
 
 
 @printable_names
@@ -117,8 +112,8 @@ def matrix_chart(
                 color=alt.condition(dark, alt.value("white"), alt.value("black")),
             )
         )
-    title = alt.TitleParams(_titled("Leakage from source to target", name), subtitle=subtitle)
-    return finish(alt.layer(*layers).properties(width=side, height=side, title=title))
+    title = titled("Leakage from source to target", name)
+    return finish(alt.layer(*layers), title, subtitle, width=side, height=side)
 
 
 @printable_names
@@ -140,35 +135,21 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
         raise InputError(
             "epsilons must not be empty for a chart of the curve", parameter="epsilons"
         )
+    title = f"Leakage bound, {pair}"
     lines = {"leakage": values, "epsilon (perfect correlation)": epsilons}
     if math.isfinite(saturation):
         lines["saturation"] = [saturation] * len(epsilons)
     rows = [
-        {"epsilon": epsilon, "leakage": value, "line": line}
+        {"panel": title, "axis": "Leakage (nats)", "series": line, "x": epsilon, "y": value}
         for line, heights in lines.items()
         for epsilon, value in zip(epsilons, heights, strict=True)
     ]
-    chart = (
-        chart_of(rows)
-        .mark_line(clip=True, point=len(epsilons) == 1)
-        .encode(
-            x=alt.X("epsilon:Q", title="Epsilon of the source"),
-            y=alt.Y(
-                "leakage:Q",
-                title="Leakage (nats)",
-                scale=alt.Scale(domain=[0, 1.25 * max(values) or max(epsilons) or 1.0]),
-            ),
-            color=coloured("line", list(lines)),
-            strokeDash=alt.StrokeDash("line:N", title=None, scale=alt.Scale(domain=list(lines))),
-        )
-        .properties(width=420, height=300, title=f"Leakage bound, {pair}")
+    top = 1.25 * max(values) or max(epsilons) or 1.0
+    dashed = {line: index for index, line in enumerate(lines)}
+    series = list(lines)
+    return curve_panels(
+        rows, x_title="Epsilon of the source", series=series, dashed=dashed, top=top
     )
-    return finish(chart)
-
-
-def _attribute_axis(order: list[str]) -> Any:
-    """Return the axis of attributes as rows, in this order, with room for long names."""
-    return alt.Y("attribute:N", sort=order, title=None, axis=alt.Axis(labelLimit=MAX_LABEL))
 
 
 @printable_names
@@ -191,7 +172,7 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(zero=True)
     base = chart_of(rows).encode(
         x=alt.X("total:Q", title="Total leakage (nats)", scale=scale),
-        y=_attribute_axis(order),
+        y=in_rows("attribute", order),
     )
     legend = alt.Legend(offset=LABEL_OVERHANG)
     points = base.mark_point(filled=True, size=90, opacity=1).encode(
@@ -213,13 +194,13 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
         text="refuted", dx=-8, align="right", fontSize=10, color=PALETTE[1]
     )
     names = chart_of(_point_labels(rows)).mark_text(dy=-9, fontSize=9, color="#444444")
-    labels = names.encode(x="total:Q", y=_attribute_axis(order), text="names:N")
-    title = _titled("What each attribute gives away in total", name)
+    labels = names.encode(x="total:Q", y=in_rows("attribute", order), text="names:N")
+    title = titled("What each attribute gives away in total", name)
     layers = points + refuted + labels
     if any(row.get("limit") is not None for row in rows):
         layers = limit_marks(base) + layers
         title += "; limits as marks"
-    return finish(layers.properties(width=WIDTH, height=alt.Step(STEP + 4), title=title))
+    return finish(layers, title, width=WIDTH, height=alt.Step(STEP + 4))
 
 
 def _point_labels(rows: Rows) -> Rows:
@@ -268,7 +249,7 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
         for row in rows
     ]
     order = [row["attribute"] for row in labelled]
-    base = chart_of(labelled).encode(y=_attribute_axis(order))
+    base = chart_of(labelled).encode(y=in_rows("attribute", order))
     colours = alt.Scale(domain=EXPERIENCED, range=[PALETTE[1], "#9CCDEB", PALETTE[0]])
 
     def mark(layer: Any, field: str, index: int, **more: Any) -> Any:
@@ -287,33 +268,6 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
             x="high:Q", text="label:N"
         ),
     ]
-    title = alt.TitleParams(
-        _titled("Promised and experienced", name),
-        subtitle=f"{people:,} drawn people; share whose reports tell more than 1.1 times epsilon",
-    )
-    return finish(alt.layer(*layers).properties(width=WIDTH, height=alt.Step(STEP), title=title))
-
-
-@printable_names
-def plan_chart(rows: Rows, guarantee: str) -> Any:
-    """Return bars of a plan's budgets and totals, with each attribute's limit as a mark.
-
-    Parameters
-    ----------
-    rows
-        One for each attribute: `attribute`, `epsilon`, `total`, `limit` (or None), `mechanism`.
-    guarantee
-        The guarantee of the totals, for the title.
-    """
-    order = [row["attribute"] for row in rows]
-    base = chart_of(rows).encode(y=alt.Y("attribute:N", sort=order, title=None))
-    totals = base.mark_bar(color=PALETTE[5], height=14).encode(
-        x=alt.X("total:Q", title="Nats: own budget (dark), total (light), limit (mark)"),
-        tooltip=["attribute:N", "mechanism:N", "epsilon:Q", "total:Q", "limit:Q"],
-    )
-    budgets = base.mark_bar(color=PALETTE[0], height=8).encode(x="epsilon:Q")
-    return finish(
-        (totals + budgets + limit_marks(base)).properties(
-            width=WIDTH, height=alt.Step(STEP), title=f"Budgets and totals ({guarantee})"
-        )
-    )
+    title = titled("Promised and experienced", name)
+    about = f"{people:,} drawn people; share whose reports tell more than 1.1 times epsilon"
+    return finish(alt.layer(*layers), title, about, width=WIDTH, height=alt.Step(STEP))

@@ -15,6 +15,7 @@ from seepage.charts.chart_style import (
     distinct_in,
     finish,
     in_panels,
+    in_rows,
     printable_names,
 )
 
@@ -48,7 +49,8 @@ BELOW, ABOVE = 0.1, 0.12
 MIN_EXTENT, MIN_SHARE = 0.05, 0.25
 """Minimum end of an axis, absolute and as a share of the end of the other axis."""
 
-MAX_TICKS = 6
+UNSIGNED = "datum.value < 0 ? '' : datum.label"
+"""Labels of an axis without those of negative numbers."""
 
 AGREEMENT_SIDE = 380
 
@@ -92,15 +94,8 @@ def _axis(field: str, title: str, ends: dict[str, float]) -> Any:
         f"{field}:Q",
         title=title,
         scale=alt.Scale(domain=domain, nice=False),
-        axis=alt.Axis(values=_ticks(domain[1]), format="~g", grid=False),
+        axis=alt.Axis(tickCount=6, format="~g", grid=False, labelExpr=UNSIGNED),
     )
-
-
-def _ticks(end: float) -> list[float]:
-    """Return at most `MAX_TICKS` round numbers from 0 to `end`."""
-    power = 10.0 ** math.floor(math.log10(end / MAX_TICKS))
-    step = next(unit * power for unit in (1, 2, 5, 10, 20) if end / (unit * power) < MAX_TICKS)
-    return [float(f"{i * step:.12g}") for i in range(math.floor(end / step) + 1)]
 
 
 def _budgets(rows: Rows) -> list[str]:
@@ -257,12 +252,7 @@ def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
     """
     colours = distinct_in(rows, "colour")
     base = chart_of(rows).encode(
-        y=alt.Y(
-            "label:N",
-            sort=distinct_in(rows, "label"),
-            title=", ".join(names[1:]) or None,
-            axis=alt.Axis(labelLimit=320),
-        ),
+        y=in_rows("label", distinct_in(rows, "label")).title(", ".join(names[1:]) or None),
         color=coloured("colour", colours, names[0]) if len(names) > 1 else alt.value(PALETTE[0]),
     )
     if len(names) > 1:
@@ -273,4 +263,4 @@ def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
     tooltip = ["label:N", "colour:N", *(f"{one}:Q" for one in ("estimate", "lower", "upper"))]
     points = base.mark_circle(size=60, opacity=1).encode(x="estimate:Q", tooltip=tooltip)
     height = alt.Step(max(STEP, 11 * len(colours) if len(names) > 1 else 0))
-    return finish((intervals + points).properties(width=460, height=height))
+    return finish(intervals + points, width=460, height=height)

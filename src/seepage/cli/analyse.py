@@ -18,10 +18,10 @@ from seepage.cli.options import (
     chart_option,
     click_options,
     count_data,
-    engine_session,
     given,
     output_options,
     print_reading_notes,
+    reading_progress,
     reject_options,
 )
 from seepage.cli.output import (
@@ -65,7 +65,7 @@ def analyse(data: str, form: str, **options: Any) -> None:
     if not {"sampled", "all"} & set(options["guarantee"]):
         reject_options(["reports", "target_delta", "confidence"], "it is of --guarantee sampled")
     command = shlex.join(["seepage", *sys.argv[1:]])
-    with engine_session(data), progress_bar("analysing") as progress:
+    with reading_progress(data, "analysing") as progress:
         analysis = analyse_data(data, progress=progress, command=command, **given(AnalysisOptions))
     print_reading_notes(data, analysis.matrix.domain, analysis.notes)
     write_page(analysis.report)

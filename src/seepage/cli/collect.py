@@ -12,12 +12,12 @@ from seepage.cli.options import (
     SEED,
     chart_option,
     click_options,
-    engine_session,
     given,
     grouped,
     output_options,
     parse_numbers,
     print_reading_notes,
+    reading_progress,
     reject_options,
 )
 from seepage.cli.output import (
@@ -70,7 +70,7 @@ def _plan_within_limits(
     if limit is None or (isinstance(limit, dict) and limit[ALL_OTHERS] is None):
         more = " for the others too" if limit else ": the allowed total of every attribute, in nats"
         raise InputError(f"--limit must be given{more}")
-    with engine_session(data), progress_bar("searching") as progress:
+    with reading_progress(data, "searching") as progress:
         plan = function(data, progress=progress, **chosen)
     if kind is CalibrationOptions or plan.scope == "table" or chosen.get("answers") == "as-is":
         print_reading_notes(data, plan.domain)  # merged answers are listed instead
@@ -121,7 +121,7 @@ def _compare_limits(data: str, limits: list[float]) -> None:
 
     reject_options(["limit", "limit_of"], "--limits gives several")
     reject_options(["output", "report"], "--limits compares; --limit designs the plan to keep")
-    with engine_session(data), progress_bar("searching") as progress:
+    with reading_progress(data, "searching") as progress:
         found = compare_limits(data, limits, progress=progress, **given(DesignOptions))
     write_result(found, lambda: limits_text(found, Path(data).name), printed=True)
 

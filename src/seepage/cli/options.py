@@ -1,8 +1,8 @@
 """Options of commands: fields of options objects, options that commands share; reading DATA."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import MISSING, Field, fields
 from functools import partial
 from types import NoneType, UnionType
@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from seepage._options import descriptions, flag_of
+from seepage._results import Progress
 from seepage.cli.output import OutputFile, option_name, option_names, progress_bar
 from seepage.data.domain import ALL_OTHERS, Domain, short_list
 from seepage.data.table.options import DataOptions, TableOptions
@@ -230,7 +231,7 @@ def count_data(data: str, kind: Any = DataOptions, **more: Any) -> Any:
     """Return the pair counts of DATA, read with the options given; print notes on its columns."""
     from seepage.data.inputs import count_pairs
 
-    with engine_session(data), progress_bar("counting") as progress:
+    with reading_progress(data, "counting") as progress:
         pairs = count_pairs(data, progress=progress, **(given(kind) | more))
     print_reading_notes(data, pairs.domain)
     return pairs
@@ -252,9 +253,8 @@ def print_reading_notes(data: str, domain: Domain, notes: Sequence[str] = ()) ->
         click.echo(f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)", err=True)
 
 
-@contextmanager
-def engine_session(data: str) -> Iterator[None]:
-    """Start a Spark session before the block if the engine is Spark.
+def reading_progress(data: str, what: str) -> AbstractContextManager[Progress | None]:
+    """Start a Spark session if the engine is Spark, and return the progress bar of the work.
 
     An InputError is raised before Spark starts if it cannot read DATA.
     """
@@ -263,8 +263,7 @@ def engine_session(data: str) -> Iterator[None]:
     if options.get("engine") != "spark":
         if master is not None:
             raise InputError("--master needs --engine spark")
-        yield
-        return
+        return progress_bar(what)
     from seepage.data.inputs import is_dataset_name, is_pairs_file
     from seepage.data.spark import spark_session
     from seepage.data.table.sources import PARQUET, find_files
@@ -275,7 +274,7 @@ def engine_session(data: str) -> Iterator[None]:
     if kind != PARQUET:
         raise InputError(f"--engine spark reads Parquet files, got {kind} ({files[0].name})")
     spark_session(master)
-    yield
+    return progress_bar(what)
 
 
 # Options that several commands share -------------------------------------------------------------

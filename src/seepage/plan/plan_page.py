@@ -274,8 +274,7 @@ def _precision(precision: Precision) -> dict[str, Any]:
 
 def plan_picture(plan: Plan) -> Any:
     """Return an Altair chart of budgets, totals and limits; with several forms, of shares."""
-    from seepage.charts.panels import forms_chart
-    from seepage.charts.results import plan_chart
+    from seepage.charts.panels import forms_chart, plan_chart
 
     title = f"{plan.guarantee}, {plan.kind}"
     attributes = [
