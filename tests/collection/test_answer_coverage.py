@@ -64,7 +64,9 @@ def statistics(plan, reports, columns, *, saturated=True):
         "mean": table.mean(third, scores=scores),
         "mean of a group": table.mean(third, given=group, scores=scores)[first],
     }
-    for formula in (f"{outcome} ~ {group}", f"{outcome} ~ {group}*{third}")[: 1 + saturated]:
+    for formula in (f"{outcome} ~ {group}", f"{outcome} ~ {group} + {third} + {group}:{third}")[
+        : 1 + saturated
+    ]:
         fitted = plan.regress(reports, formula)
         found |= {f"{formula}: {one}": fitted[one] for one in fitted.names}
     return found
