@@ -7,8 +7,9 @@ shows it: by its `_repr_mimebundle_`, or `_repr_html_` and `repr`.  Magic comman
 import ast
 import io
 import json
+import tempfile
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,10 @@ def _shown(value: Any) -> dict[str, str]:
 
 
 def main() -> None:
-    """Run every notebook in its folder's place and write it back."""
+    """Run every notebook in an empty folder and write it back."""
     for path in sorted(EXAMPLES.glob("*.ipynb")):
-        made = run(json.loads(path.read_text(encoding="utf-8")))
+        with tempfile.TemporaryDirectory() as empty, chdir(empty):
+            made = run(json.loads(path.read_text(encoding="utf-8")))
         text = json.dumps(made, indent=1, ensure_ascii=False, sort_keys=True)
         path.write_text(text + "\n", encoding="utf-8")
 
