@@ -17,6 +17,7 @@ from command import run
 from plan_examples import counts, plan_for
 from seepage.collection.client_files import client_vectors
 from seepage.collection.reference_client import answer_code
+from seepage.data.table.labels import number_label
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR, SubsetSelection
 from seepage.mechanisms.exact_draws import exp_below
@@ -279,6 +280,28 @@ def test_raw_values_are_coded_as_in_python(client):
             )["results"][0]
             told = found.get("value", {}).get("reports", {}).get(attribute["name"])
             assert (told, found.get("error")) == (code, "AnswerError" if code is None else None)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_numbers_are_labelled_as_in_python(client, other):
+    """A number of an attribute without bins is its label in the plan, not JavaScript's text."""
+    numbers = [1e-7, 1e-5, 0.0001, 1.5e-7, -2.5e-300, 0.1, 1 / 3, -0.0, 5e-324, 123456.789]
+    numbers += [2.0**53, 2.0**63, 1e16, 12345678901234567.0, 1e20, 2.5e21, -1.7976931348623157e308]
+    labels = [number_label(number) for number in numbers]
+    assert {"1e-07", "1e-05", "9223372036854775808", "1e+20"} <= set(labels)
+    wire = wires.one_question_wire(GRR(len(labels) + 1, 700.0))
+    wire["attributes"][0] |= {"values": [*labels, "inf"]}
+    if other:
+        wire["attributes"][0]["other"] = 0
+    for code, number in enumerate(numbers):
+        found = client.run(
+            do="person",
+            plan=wires.client_file(wire),
+            answers={"x": number},
+            steps=[{"do": "report"}],
+        )["results"][0]
+        assert found.get("value", {}).get("reports") == {"x": code}, number
+        assert answer_code(wire["attributes"][0], number) == code
 
 
 @pytest.mark.parametrize(

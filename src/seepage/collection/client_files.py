@@ -17,9 +17,16 @@ import numpy as np
 from seepage import _checks
 from seepage._files import write_folder, write_text
 from seepage._pages import render_page
-from seepage.collection.reference_client import WORD, draw_form, form_bytes, perturb_record
+from seepage.collection.reference_client import (
+    WORD,
+    answer_code,
+    draw_form,
+    form_bytes,
+    perturb_record,
+)
 from seepage.data.domain import MISSING, OTHER, Domain, short_list
 from seepage.data.recoding import read_codebook
+from seepage.data.table.labels import NUMBER
 from seepage.designs.form import Form
 from seepage.errors import InputError, SeepageWarning, Setting, Text
 from seepage.mechanisms.exact_draws import Randomness
@@ -349,11 +356,13 @@ def _record_vector(
     return {"form": form, "answers": answers, "bytes": data.hex(), "report": report}
 
 
-def _raw_values(attribute: Wire) -> list[str | None]:
+def _raw_values(attribute: Wire) -> list[str | float | None]:
     """Return an attribute's values, and such that clients must code: merged, numbers, unseen."""
-    numbers = [edge for edge in attribute.get("edges", ()) if "inf" not in edge]
+    edges = [edge for edge in attribute.get("edges", ()) if "inf" not in edge]
+    numbers = [float(text) for text in [*attribute["values"], *edges] if NUMBER.fullmatch(text)]
+    coded = [x for x in numbers if abs(x) < math.inf and answer_code(attribute, x) is not None]
     unseen = ["never seen", "-1e308", None] if "other" in attribute else []
-    return [*attribute["values"], *dict(attribute.get("merged", ())), *numbers, *unseen]
+    return [*attribute["values"], *dict(attribute.get("merged", ())), *edges, *coded, *unseen]
 
 
 def write_client(

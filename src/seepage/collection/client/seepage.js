@@ -125,14 +125,24 @@ function readAttribute({ name, values, edges = [], merged = [], other }) {
     throw new PlanError("a code must be that of a value");
   }
   const code = (answer) => {
-    const text = answer === null || Number.isNaN(answer) ? MISSING : answer;
-    if (typeof text !== "string" && typeof text !== "number") return undefined;
-    if (codes.has(String(text))) return codes.get(String(text));
+    const missing = answer === null || Number.isNaN(answer);
+    const text = missing ? MISSING : typeof answer === "number" ? numberText(answer) : answer;
+    if (typeof text !== "string") return undefined;
+    if (codes.has(text)) return codes.get(text);
     const number = numberOf(text);
     const inside = number >= ends[0] && number <= ends.at(-1);
     return inside ? first + ends.slice(1, -1).filter((end) => end <= number).length : other;
   };
   return Object.freeze({ attribute: name, values: Object.freeze([...values]), code });
+}
+
+/** A number as plans label it: an integer below 2^64 in full, else as Python writes a float. */
+function numberText(number) {
+  if (!Number.isFinite(number)) return number > 0 ? "inf" : "-inf";
+  if (Number.isInteger(number) && Math.abs(number) < 2 ** 64) return BigInt(number).toString();
+  const [digits, exponent] = number.toExponential().split("e");
+  if (exponent >= -4 && exponent < 16) return String(number);
+  return `${digits}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
 }
 
 function numberOf(text) {
