@@ -18,13 +18,12 @@ from seepage.data.pairs import PairCounts
 from seepage.data.table.options import DataOptions
 from seepage.errors import DomainError
 
-Metric = Literal["mi", "nmi", "pcc", "cramers_v"]
+Metric = Literal["mi", "nmi", "pcc"]
 
 METRICS: dict[str, str] = {
     "mi": "mutual information in nats",
     "nmi": "mutual information over joint entropy, 0 to 1",
     "pcc": "Pearson correlation of the integer codes, -1 to 1",
-    "cramers_v": "Cramer's V, 0 to 1",
 }
 
 
@@ -86,12 +85,11 @@ class CorrelationOptions(DataOptions):
     Parameters
     ----------
     metric
-        With p the joint distribution of X and Y, r and c its margins, N records:
+        With p the joint distribution of X and Y, r and c its margins:
 
         * `"mi"`: I = sum p ln(p / (r c)), in nats; the diagonal is the entropy;
         * `"nmi"`: I / H(X, Y), the paper's normalisation;
-        * `"pcc"`: Pearson's coefficient of the integer codes 0, 1, 2, ...;
-        * `"cramers_v"`: sqrt(chi2 / (N (min(a, b) - 1))), a and b the numbers of values that occur.
+        * `"pcc"`: Pearson's coefficient of the integer codes 0, 1, 2 and so on.
     """
 
     metric: Metric = field(kw_only=False)
@@ -158,15 +156,6 @@ def _pearson(tables: Integers) -> Floats:
     return np.clip(_divide(covariance, np.sqrt(variances)), -1.0, 1.0)
 
 
-def _cramers_v(tables: Integers) -> Floats:
-    total = np.maximum(tables.sum(axis=(1, 2)), 1)
-    rows, columns = tables.sum(axis=2), tables.sum(axis=1)
-    expected = rows[:, :, None] * (columns / total[:, None])[:, None, :]
-    chi_squared = _divide((tables - expected) ** 2, expected).sum(axis=(1, 2))
-    seen = np.minimum((rows > 0).sum(axis=1), (columns > 0).sum(axis=1))
-    return np.minimum(np.sqrt(_divide(chi_squared, total * (seen - 1.0))), 1.0)
-
-
 def _entropy(counts: Integers) -> Floats:
     """Return the entropy in nats of the distribution in each row."""
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -184,5 +173,4 @@ _MEASURES = {
     "mi": _mutual_information,
     "nmi": _normalised_information,
     "pcc": _pearson,
-    "cramers_v": _cramers_v,
 }
