@@ -28,7 +28,6 @@ HINT = "an analysis is written as JSON"
 
 AtLeast0: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
-LogRatio: TypeAlias = float | Literal["inf", "-inf"]
 
 SHAPES = {
     "shares": (3,),
@@ -43,7 +42,7 @@ SHAPES = {
 class _SavedAttribute(msgspec.Struct):
     name: str
     values: list[str]
-    edges: list[LogRatio]
+    edges: list[float | Literal["inf", "-inf"]]
 
 
 class _SavedTotal(msgspec.Struct):
@@ -236,32 +235,15 @@ def _pairs(saved: _SavedAnalysis) -> PairCounts:
 
 
 def _total(name: str, saved: _SavedTotal, matrix: LeakageMatrix) -> TotalLeakage:
-    evidence = tuple(None if part is None else _witness(part, matrix) for part in saved.evidence)
-    deltas = np.array(saved.deltas, dtype=np.float64)
-    return TotalLeakage(
-        name,
-        saved.kind,
-        saved.totals,
-        deltas,
-        matrix,
-        saved.confidence,
-        evidence,
-        saved.notes,
-        saved.scope,
-    )
-
-
-def _witness(saved: dict[str, Any], matrix: LeakageMatrix) -> JointWitness:
-    """Return a joint witness, whose infinite numbers are saved as text."""
-    infinite = {
-        key: float(saved[key])
-        for key in ("value", "held_out", "own")
-        if saved.get(key) in ("inf", "-inf")
-    }
+    """Return a saved total; infinite numbers of its witnesses are saved as text."""
     try:
-        witness = msgspec.convert(saved | infinite, JointWitness)
+        kind = tuple[JointWitness | None, ...]
+        evidence = msgspec.convert(saved.evidence, kind, strict=False)
     except msgspec.ValidationError as error:
         raise InputError(f"a witness of the result cannot be read: {error}") from None
-    for name in (witness.target, *witness.reports):
-        matrix.domain.index(name)
-    return witness
+    for witness in filter(None, evidence):
+        for attribute in (witness.target, *witness.reports):
+            matrix.domain.index(attribute)
+    values, deltas = saved.totals, np.array(saved.deltas, dtype=np.float64)
+    about = saved.confidence, evidence, saved.notes, saved.scope
+    return TotalLeakage(name, saved.kind, values, deltas, matrix, *about)

@@ -15,6 +15,7 @@ from seepage.cli.options import (
     given,
     grouped,
     output_options,
+    parse_names,
     parse_numbers,
     print_reading_notes,
     reading_progress,
@@ -231,7 +232,13 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
 @click.option(
     "--consistent", is_flag=True, help="Project each attribute's frequencies to a distribution."
 )
-@click.option("--table", metavar="A,B", help="The table of attributes that a form asks together.")
+@click.option(
+    "--table",
+    "names",
+    metavar="A,B",
+    callback=parse_names,
+    help="The table of attributes that a form asks together.",
+)
 @click.option("--regress", metavar="FORMULA", help='A regression, such as "ill ~ age + sex".')
 @click.option(
     "--family", type=click.Choice(["logit", "linear"]), default="logit", help="Of --regress."
@@ -250,7 +257,7 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
     help="A newer table of records, on which --report checks the limits of the plan.",
 )
 @output_options
-def estimate(reports: str, plan_path: str, table: str | None, **options: Any) -> None:
+def estimate(reports: str, plan_path: str, names: list[str], **options: Any) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
 
     REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are malformed
@@ -277,7 +284,6 @@ def estimate(reports: str, plan_path: str, table: str | None, **options: Any) ->
 
     plan, formula, consistent = Plan.load(plan_path), options["regress"], options["consistent"]
     source = open_reports(plan, reports, lambda note: click.echo(f"seepage: {note}", err=True))
-    names = None if table is None else _parse_names(table, plan.collected.names)
     if options["report"] is None:
         reject_options(["check"], "its result is on the page of --report")
     if formula is None:
@@ -287,7 +293,7 @@ def estimate(reports: str, plan_path: str, table: str | None, **options: Any) ->
     weights = _survey_weights(**options)
     page = {
         "name": Path(reports).name,
-        "joint": [(names[0], names[1])] if names and len(names) == 2 else None,
+        "joint": [(names[0], names[1])] if len(names) == 2 else None,
         "data": options["check"],
         "consistent": consistent,
     }
@@ -296,7 +302,7 @@ def estimate(reports: str, plan_path: str, table: str | None, **options: Any) ->
         clear = {name: options[name] for name in ("family", "covariates")}
         fitted = plan.regress(source, formula, weights=weights, **clear)
         write_result(fitted, fitted.summary)
-    elif names is not None:
+    elif names:
         found = plan.table(source, names[0], by=names[1:], weights=weights)
         shown = found.consistent() if consistent else found
         write_result(shown, lambda: table_text(shown, found))
@@ -322,14 +328,3 @@ def _survey_weights(
     if covariates is not None and weights in column_names(covariates):
         return clear_columns(covariates, [weights])[weights]
     return weights
-
-
-def _parse_names(text: str, known: tuple[str, ...]) -> list[str]:
-    """Return the names of A,B,...; a known name may contain commas."""
-    parts, names = text.split(","), list[str]()
-    while parts:
-        sizes = range(len(parts), 0, -1)
-        size = next((n for n in sizes if ",".join(parts[:n]) in known), 1)
-        names.append(",".join(parts[:size]))
-        parts = parts[size:]
-    return names

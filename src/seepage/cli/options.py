@@ -94,7 +94,7 @@ def _reading(one: Field[Any], flag: str) -> dict[str, Any]:
         several = get_args(kind)[0] is not str
         metavar = how.get("metavar", "A,B,...")
         multiple = {"multiple": True} if several else {}
-        return {"callback": _parse_names, "metavar": metavar, **multiple}
+        return {"callback": parse_names, "metavar": metavar, **multiple}
     parse = _number if float in get_args(kind) else _as_text
     return {"callback": partial(_parse_settings, flag, parse), "multiple": True}
 
@@ -175,7 +175,8 @@ def _parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
     return parsed[ALL_OTHERS] if set(parsed) == {ALL_OTHERS} else parsed
 
 
-def _parse_names(_: Any, __: Any, value: str | tuple[str, ...] | None) -> list[Any]:
+def parse_names(_: Any, __: Any, value: str | tuple[str, ...] | None) -> list[Any]:
+    """Return names with commas between as a list, or several such lists."""
     return [_names(text) for text in value] if isinstance(value, tuple) else _names(value or "")
 
 
