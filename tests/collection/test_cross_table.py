@@ -1,5 +1,7 @@
 """Estimated tables: exact without noise, weighted, and with intervals that cover."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -161,12 +163,21 @@ def test_consistency_is_on_request():
 
 
 def test_the_price_of_asking_together_is_stated():
-    plan = forms_plan(PAIRS, [product(sex=1.0), product(job=1.0)], limit=1.0)
+    """The half-width of the widest cell is that of collections with the form that is meant.
+
+    A plan has no joint frequencies: the price is that of independent attributes.
+    """
+    plan = forms_plan(PAIRS, [product(sex=4.0), product(job=4.0)], limit=4.0)
     with pytest.raises(
         InputError, match="design with want='sex x job' would: 10% of 2,000 people"
     ) as e:
         plan.table(plan.perturb(PEOPLE, rng=1), "sex", by="job")
-    assert "variance of other estimates rises by at most 11%" in str(e.value)
+    assert "the variance of other estimates rises by 11%" in str(e.value)
+    stated = float(re.search("independent attributes within ([0-9.]+) points", str(e.value))[1])
+    together, data = forms_plan(PAIRS, [product(sex=2.0, job=2.0)], limit=4.0), people(20_000)
+    data = data.set_column(0, "sex", people(20_000, seed=77)["sex"])
+    errors = together.table(together.perturb(data, rng=2), "sex", by="job").standard_errors
+    assert stated == pytest.approx(100 * 1.96 * errors.max() * 10, rel=0.05)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02])

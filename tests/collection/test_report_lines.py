@@ -289,6 +289,24 @@ def test_kinds_of_files_are_not_mixed(tmp_path):
         PLAN.estimate(tmp_path / "missing.jsonl")
 
 
+def test_lines_have_no_weights_beside_them(tmp_path):
+    """The error says what to do, and doing it is possible."""
+    path = written(tmp_path / "reports.jsonl", client_lines(40))
+    with pytest.raises(InputError, match="JSON Lines have no column 'w' beside the reports: give"):
+        PLAN.estimate(path, weights="w")
+    weights = np.repeat([1.0, 3.0], 20)
+    found = PLAN.estimate(path, weights=weights)["sex"].frequencies
+    table = read_report_lines(PLAN, [path]).table
+    assert found == pytest.approx(PLAN.estimate(table, weights=weights)["sex"].frequencies)
+    PLAN.save(tmp_path / "plan.json")
+    (tmp_path / "beside.csv").write_text("w\n" + "1\n" * 20 + "3\n" * 20)
+    given = ("estimate", path, "--plan", tmp_path / "plan.json", "--weights", "w")
+    assert "no column 'w' beside the reports" in run(*given).stderr
+    done = run(*given, "--covariates", tmp_path / "beside.csv", "--format", "json")
+    told = json.loads(done.stdout)["attributes"]["sex"]["frequencies"]
+    assert told == pytest.approx(found.tolist())
+
+
 def test_the_library_warns_of_lines_that_are_left_out(tmp_path):
     path = written(tmp_path / "reports.jsonl", [GOOD, "secret\n"])
     with pytest.warns(UserWarning, match=r"1 line left out as malformed \(line 2\)"):

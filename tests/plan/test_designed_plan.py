@@ -11,6 +11,8 @@ import seepage as sp
 from searches import find_design, totals
 from seepage.plan import Form, Plan, ProductChannel, Question, plan_of_forms
 from seepage.plan.designed_plan import plan_of_design
+from seepage.plan.plan_page import plan_page
+from seepage.plan.plan_text import ground
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +176,51 @@ def test_odd_limits_raise(people, limits):
 def test_limits_take_the_options_of_a_design(people):
     with pytest.raises(sp.InputError, match="there is no option 'limit'"):
         sp.compare_limits(people, [1.0], limit=2.0)
+
+
+# For the population ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["never", "forms"])
+def test_the_totals_in_the_table_are_those_of_a_direct_computation(shape):
+    """Every report of a form, every two values of a target; shown rounded up by less than 0.01."""
+    records = sp.Records.from_data(
+        sp.make_survey(4_000, rng=3), columns=["coffee", "screen", "sleep"]
+    )
+    plan = sp.design(records, 2.0, seconds=3, shape=shape)
+    codes, weights = records.codes, np.asarray(records.weights, dtype=float)
+    checked = 0
+    for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True):
+        names = [records.domain.index(name) for name in form.attributes]
+        if form.is_product:
+            channels = [mechanisms[name].channel() for name in form.attributes]
+            likelihoods = channels[0][codes[:, names[0]]]
+            for channel, j in zip(channels[1:], names[1:], strict=True):
+                likelihoods = likelihoods[:, :, None] * channel[codes[:, j]][:, None, :]
+                likelihoods = likelihoods.reshape(len(codes), -1)
+        else:
+            sizes = [records.domain[j].size for j in names]
+            cells = np.ravel_multi_index([codes[:, j] for j in names], sizes)
+            likelihoods = mechanisms["report"].channel()[cells]
+        for k, (shown, total) in enumerate(zip(form.observed, form.total_values, strict=True)):
+            values = np.arange(records.domain[k].size)
+            groups = [codes[:, k] == value for value in values]
+            laws = [np.average(likelihoods[g], axis=0, weights=weights[g]) for g in groups]
+            direct = np.log(np.max(laws, axis=0) / np.min(laws, axis=0)).max()
+            assert direct <= shown * (1 + 1e-12)
+            assert shown == total or shown < direct + 0.01 + 1e-6
+            checked += shown < total
+    assert checked
+
+
+def test_a_plan_says_how_many_people_are_in_the_table_and_how_many_certify():
+    table = sp.make_survey(3_000, rng=3).select(["coffee", "screen", "sleep"])
+    plan = sp.design(table, 2.0, seconds=2)
+    certify, fixed = plan.provenance.records, plan.provenance.settings["fixing records"]
+    assert certify + fixed == 3_000
+    said = f"3,000 records ({certify:,} records certify it, {fixed:,} fixed the answers)"
+    assert said in ground(plan)
+    page = plan_page(plan)
+    assert said in page
+    assert f"{certify:,} records that certify the limits, and {fixed:,} that fixed" in page
+    assert "fixed the answers" not in ground(sp.design(table, 2.0, seconds=1, scope="table"))

@@ -24,17 +24,10 @@ from seepage.collection.estimated_cells import (
     within_unit,
 )
 from seepage.collection.report_source import open_reports
-from seepage.collection.report_vectors import (
-    nominal_frequencies,
-    product_variances,
-    sum_table,
-    summing_matrix,
-)
+from seepage.collection.report_vectors import joint_variances, sum_table, summing_matrix
 from seepage.data.domain import Attribute
-from seepage.designs.equal_budgets import equal_split
 from seepage.designs.wanted import attribute_scores
 from seepage.errors import InputError
-from seepage.mechanisms import best_mechanism, mechanism
 from seepage.plan.plan import Plan
 
 JOINT_SHARE = 0.1
@@ -327,8 +320,8 @@ def estimate_table(plan: Plan, reports: Any, names: Labels, by: Labels, weights:
 def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
     """Raise where no form asks for all these attributes, with the price of asking them together.
 
-    The price is that of a form that is certified for any data: the budgets of its answers are equal
-    and sum to the smallest limit.  `design` finds better ones.
+    The price is computed for the form of these attributes alone that keeps the smallest limit for
+    any data [`joint_variances`], asked of `JOINT_SHARE` of the people.
     """
     if any(set(names) <= set(form.attributes) for form in plan.forms):
         return
@@ -338,13 +331,11 @@ def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
     people = plan.provenance.records
     if not limits or not people:
         raise InputError(f"{together}, so their table cannot be estimated; {option} asks for them")
-    epsilon, sizes = equal_split(min(limits), len(names)), [plan.domain[n].size for n in names]
-    made = [mechanism(best_mechanism(size, epsilon), size, epsilon) for size in sizes]
-    nominal = [nominal_frequencies(plan, name) for name in names]
-    variance = float(product_variances(made, nominal).sum())
-    width = NORMAL_QUANTILE * np.sqrt(variance / (np.prod(sizes) * JOINT_SHARE * people))
+    variance = float(joint_variances(plan, names).max()) / (JOINT_SHARE * people)
     raise InputError(
-        f"{together}; {option} would: {JOINT_SHARE:.0%} of {people:,} people asked for them within "
-        f"limit {min(limits):g} give each cell within {100 * width:.2g} points or less, and the "
-        f"variance of other estimates rises by at most {1 / (1 - JOINT_SHARE) - 1:.0%}"
+        f"{together}; {option} would: {JOINT_SHARE:.0%} of {people:,} people asked for them alone "
+        f"within limit {min(limits):g}, whoever they are, give every cell of independent "
+        f"attributes within {100 * NORMAL_QUANTILE * variance**0.5:.2g} points, and the variance "
+        f"of other estimates rises by {1 / (1 - JOINT_SHARE) - 1:.0%}; where the data allow it, "
+        "design finds better"
     )

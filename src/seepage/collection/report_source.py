@@ -111,6 +111,8 @@ class ReportSource:
         The plan that they were collected with.
     parts
         Arrow tables, or Parquet files.
+    are_lines
+        Whether they were read from JSON Lines, which have no columns beside the reports.
 
     Attributes
     ----------
@@ -118,8 +120,10 @@ class ReportSource:
         The number of reports.
     """
 
-    def __init__(self, plan: Plan, parts: Sequence[pa.Table | Path]) -> None:
-        self._parts, self._plan = parts, plan
+    def __init__(
+        self, plan: Plan, parts: Sequence[pa.Table | Path], *, are_lines: bool = False
+    ) -> None:
+        self._parts, self._plan, self._are_lines = parts, plan, are_lines
         self.records = 0
         for part in parts:
             if isinstance(part, pa.Table):
@@ -171,6 +175,11 @@ class ReportSource:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column that is beside the reports, such as weights."""
+        if self._are_lines:
+            raise InputError(
+                f"JSON Lines have no column {name!r} beside the reports: give one number for each "
+                "report that is read, in their order, or a column of covariates"
+            )
         for part in self._parts:
             known = part.schema.names if isinstance(part, pa.Table) else _column_names(part)
             if name not in known:
@@ -284,7 +293,7 @@ def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) 
     read = read_report_lines(plan, files)
     for sentence in read.notes:
         note(sentence)
-    return ReportSource(plan, [read.table])
+    return ReportSource(plan, [read.table], are_lines=True)
 
 
 def _table_of_frame(plan: Plan, frame: Any) -> pa.Table:

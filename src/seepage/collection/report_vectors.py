@@ -33,8 +33,10 @@ import numpy as np
 from seepage._numerics import Floats, Integers
 from seepage.collection.covariates import report_weights
 from seepage.collection.report_source import ReportSource
+from seepage.designs.equal_budgets import equal_split
 from seepage.designs.report_channels import REPORT, MatrixChannel
 from seepage.errors import InputError
+from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import DirectResponse
 from seepage.mechanisms.reports import ValueReports
@@ -76,6 +78,19 @@ def product_variances(mechanisms: Sequence[Mechanism], nominal: Sequence[Floats]
     moments = [one.variance(1, f) + f for one, f in zip(mechanisms, nominal, strict=True)]
     second, first = (reduce(np.multiply.outer, part) for part in (moments, nominal))
     return np.maximum(np.asarray(second - first**2), 0.0).ravel()
+
+
+def joint_variances(plan: Plan, names: Sequence[str]) -> Floats:
+    """Return the variances by cell of a form of these attributes alone, within the smallest limit.
+
+    Each answer has an equal part of the limit as its budget and the best mechanism for it, so that
+    the form keeps every limit whoever the people are; `design` finds better ones where it can.  A
+    plan has the frequencies of single attributes only, so they are taken as independent.
+    """
+    limit = min(planned.limit for planned in plan.attributes if planned.limit)
+    epsilon, sizes = equal_split(limit, len(names)), [plan.domain[name].size for name in names]
+    made = [mechanism(best_mechanism(size, epsilon), size, epsilon) for size in sizes]
+    return product_variances(made, [nominal_frequencies(plan, name) for name in names])
 
 
 class FormVectors(ABC):
@@ -143,7 +158,7 @@ class ProductVectors(FormVectors):
             wanted_rows(plan, *names),
         )
         first = self._mechanisms[0]
-        if not all(mechanism.informative for mechanism in self._mechanisms):
+        if not all(made.informative for made in self._mechanisms):
             self.variances = np.array([np.inf])
         elif rows is not None and isinstance(first, DirectResponse):
             channel, means = first.channel(), rows @ nominal[0]
@@ -156,18 +171,18 @@ class ProductVectors(FormVectors):
         """Return the product of the unbiased one-hot vectors of all reports but the last."""
         left: Any = np.ones((len(reports[0]), 1))
         right: Any = left
-        for mechanism, column in zip(self._mechanisms, reports, strict=True):
+        for made, column in zip(self._mechanisms, reports, strict=True):
             left = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
-            scale, shift = mechanism.one_hot_map
-            right = (mechanism.contributions(column) - shift) / scale
+            scale, shift = made.one_hot_map
+            right = (made.contributions(column) - shift) / scale
             if self._margins:
                 right = np.insert(right, 0, 1.0, axis=1)
         return left, right
 
     def noise(self, code: int) -> tuple[float, float]:
         """Return the variances of the mechanism, the same for every value."""
-        (mechanism,) = self._mechanisms
-        other, own = (float(np.mean(mechanism.variance(1, share))) for share in (0.0, 1.0))
+        (made,) = self._mechanisms
+        other, own = (float(np.mean(made.variance(1, share))) for share in (0.0, 1.0))
         return other, own
 
 

@@ -336,12 +336,14 @@ class DesignRun:
         )
 
     def _covered(self) -> dict[str, Any]:
-        """Return the number of values that merged answers cover, by attribute, as a setting."""
-        fixed = self.records.fixed
-        if fixed is None or not fixed.merging:
-            return {}
-        values = fixed.values
-        return {"values": {a.name: values[a.name] for a in fixed.domain if values[a.name] > a.size}}
+        """Return settings: values that merged answers cover, and records that fixed the answers."""
+        fixed, found = self.records.fixed, dict[str, Any]()
+        if fixed is not None and fixed.part is not None:
+            found["fixing records"] = fixed.records
+        if fixed is not None and fixed.merging:
+            sizes = {a.name: a.size for a in fixed.domain}
+            found["values"] = {n: v for n, v in fixed.values.items() if v > sizes.get(n, v)}
+        return found
 
     def _with_observed(self, form: Form) -> Form:
         """Return a form with its totals on the table itself, where the promised ones are larger."""
@@ -355,7 +357,8 @@ class DesignRun:
             totals = exact.matrix_totals(table, channel.mechanism.channel())
         else:
             totals = exact.totals(table, form.epsilons)
-        shown = np.minimum(np.ceil(100 * totals) / 100, form.total_values)
+        above = np.ceil(100 * totals * (1 + 1e-9)) / 100
+        shown = np.minimum(above, form.total_values)
         return msgspec.structs.replace(form, observed=tuple(json_ready(shown.tolist())))
 
     def _product_design(self) -> list[tuple[list[Form], Floats]]:

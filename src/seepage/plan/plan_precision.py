@@ -20,12 +20,10 @@ from seepage._results import json_ready
 from seepage.collection.report_vectors import (
     FormVectors,
     nominal_frequencies,
-    product_variances,
     wanted_rows,
 )
 from seepage.designs.strategies import BEYOND, NO_NOISE, Strategy
 from seepage.errors import InputError
-from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import BY_FORM
@@ -219,13 +217,6 @@ def pairs_together(plan: Plan) -> tuple[set[tuple[str, str]], list[tuple[str, st
         for pair in combinations(sorted(form.attributes, key=plan.domain.index), 2)
     }
     return together, list(combinations(plan.collected.names, 2))
-
-
-def pair_people(plan: Plan, pair: tuple[str, str], limit: float, width: float) -> int:
-    """Return the people for a table of two attributes, by GRR with half of the limit each."""
-    nominal = [nominal_frequencies(plan, name) for name in pair]
-    variances = product_variances([GRR(len(f), limit / 2) for f in nominal], nominal)
-    return people_needed(float(variances.max()), width)
 
 
 def people_text(precision: Precision, ratio: float) -> str:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from seepage._numerics import shortest_above
+from seepage.collection.report_vectors import joint_variances
 from seepage.data.domain import ALL_OTHERS, OTHER, Attribute, short_list
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
 from seepage.plan.plan import Plan
@@ -12,8 +13,8 @@ from seepage.plan.plan_parts import PlannedAttribute
 from seepage.plan.plan_precision import (
     NO_BETTER,
     Precision,
-    pair_people,
     pairs_together,
+    people_needed,
     points,
     rounded_people,
 )
@@ -198,7 +199,10 @@ def _guarantee_sentence(plan: Plan) -> str:
 
 def whom(plan: Plan) -> str:
     """Return a sentence: for whom the totals hold, and against which adversary."""
-    records = f"{plan.provenance.records:,}"
+    records = f"{plan.provenance.records:,} records"
+    if fixing := plan.provenance.settings.get("fixing records"):
+        people = plan.provenance.records + fixing
+        records = f"{people:,} records ({records} certify it, {fixing:,} fixed the answers)"
     knows = "who knows the distribution"
     known_names = known(plan)
     if known_names:
@@ -208,14 +212,14 @@ def whom(plan: Plan) -> str:
         return "It holds for everybody, whoever they are."
     if plan.scope == "population":
         return (
-            f"It holds for the people from whom the table of {records} records was drawn, with "
+            f"It holds for the people from whom the table of {records} was drawn, with "
             f"confidence {plan.confidence:.4g}, if that was a random sample with one record per "
             "person and taking part does not depend on the answers; and against an adversary "
             f"{knows}. The confidence is that of this plan alone: whoever chooses among several "
             "divides 1 - confidence by their number."
         )
     return (
-        f"It holds for people distributed as in the table of {records} records that it was "
+        f"It holds for people distributed as in the table of {records} that it was "
         f"computed from, one record per person, against an adversary {knows}; for other people "
         "only as far as that table describes them."
     )
@@ -360,8 +364,8 @@ def _change(plan: Plan) -> str:
 def cross_tables(plan: Plan, precision: Precision) -> str:
     """Return which cross-tables the plan can answer, and what another one would cost at most.
 
-    A form of the two questions alone, each by GRR with half of the smallest limit, keeps every
-    limit by composition, whoever the people are; its people come on top.
+    A form of the two questions alone, each with half of the smallest limit, keeps every limit by
+    composition, whoever the people are; its people come on top.
     """
     together, pairs = pairs_together(plan)
     text = f"{len(together)} of {len(pairs)} cross-tables of two questions can be estimated: "
@@ -373,11 +377,11 @@ def cross_tables(plan: Plan, precision: Precision) -> str:
     missing.sort(key=lambda pair: plan.domain[pair[0]].size * plan.domain[pair[1]].size)
     ends = [missing[0]] if len(missing) == 1 else [missing[0], missing[-1]]
     costs = [
-        f"{rounded_people(pair_people(plan, pair, min(limits), precision.half_width))} "
+        f"{rounded_people(people_needed(joint_variances(plan, pair).max(), precision.half_width))} "
         f"({' by '.join(pair)})"
         for pair in ends
     ]
     return (
-        f"{text} Any other one needs its own form: design again with `joint`. For the same "
+        f"{text} Any other one needs its own form: design again with `want`. For the same "
         f"precision that takes at most {' to '.join(costs)} further people for each."
     )
