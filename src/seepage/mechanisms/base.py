@@ -292,7 +292,7 @@ class Mechanism(ABC):
 
     def inferred_channel(self) -> Floats:
         """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere."""
-        channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
+        channel = np.full((self.k, self.k), self.miss_rate / max(1, self.k - 1))
         np.fill_diagonal(channel, self.hit_rate)
         return channel
 

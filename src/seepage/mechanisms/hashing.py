@@ -147,6 +147,14 @@ class LocalHashing(MixtureMechanism):
         return np.asarray(hashed == reports.buckets[:, None])
 
     @cached_property
+    def hit_rate(self) -> float:
+        """The rate a = p (g/k) (1 - (1-1/g)^k) + (1-p) (1-1/g)^(k-1) / k, summed directly."""
+        log_outside = math.log1p(-1 / self.buckets)
+        chosen = -math.expm1(self.k * log_outside) * self.buckets / self.k
+        empty = math.exp((self.k - 1) * log_outside) / self.k
+        return float(self.true) * chosen + float(1 - self.true) * empty
+
+    @cached_property
     def _logarithms(self) -> tuple[float, float]:
         """The log-probabilities of the true bucket and of each other bucket."""
         return log_nearest(self.true), log_nearest((1 - self.true) / (self.buckets - 1))

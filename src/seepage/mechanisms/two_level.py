@@ -215,6 +215,15 @@ class TwoLevelMechanism(Mechanism):
         unsupported = float(1 - self.true) * (1.0 - no_other / self.k)
         return unsupported + float(self.true) * _not_chosen(float(self.other), self.k)
 
+    def inferred_channel(self) -> Floats:
+        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere.
+
+        Computed from the rounded `1 - hit_rate`, so that simulations reproduce bit for bit.
+        """
+        channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
+        np.fill_diagonal(channel, self.hit_rate)
+        return channel
+
     @property
     def guess_contrast(self) -> float:
         """The log-ratio ln a (k - 1)/(1 - a); ln p (k - 1)/(w - p) for sets of w values."""
