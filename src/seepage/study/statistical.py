@@ -246,7 +246,7 @@ class Task:
             return self.generator(options.rng, SURROGATES, block)
 
         collection = self.collect(options)
-        plug_in, deciding = _plug_in(self, collection)
+        plug_in, deciding = plug_in_estimate(self, collection)
         seen = collection.counts.any(axis=0)
         limits = interval(collection, options.confidence)
         return LeakageEstimate(
@@ -290,7 +290,7 @@ def _run_tasks(
             pool.shutdown(cancel_futures=True)
 
 
-def _plug_in(task: Task, collection: Collection) -> tuple[float, DecidingCells | None]:
+def plug_in_estimate(task: Task, collection: Collection) -> tuple[float, DecidingCells | None]:
     """Return the paper's estimate and the two cells whose ratio it is.
 
     It is infinite if a report has an empty cell; then the empty cell with the largest expected
