@@ -52,6 +52,18 @@ def test_a_limit_that_reports_are_known_to_exceed_is_exceeded():
         assert f"proven by {guarantees[0]}" in found.basis
 
 
+@pytest.mark.parametrize("guarantee", ["worst", "exact"])
+def test_a_limit_equal_to_the_sum_of_budgets_is_kept(guarantee):
+    found = verdict_of(COPIES, [guarantee], 3.0)
+    assert found.names("within") == ["x0", "x1", "x2"]
+    assert [judgement.upper for judgement in found.judgements] == [3.0] * 3
+    below = verdict_of(COPIES, [guarantee], math.nextafter(3.0, 0.0))
+    assert below.names("within") == []
+    tenths = verdict_of(COPIES, [guarantee], 0.3, epsilon=0.1)  # three floats 0.1 exceed 0.3
+    assert tenths.names("within") == []
+    assert verdict_of(COPIES, [guarantee], 0.1 * 3, epsilon=0.1).names("within")
+
+
 def test_an_upper_bound_above_a_limit_proves_nothing():
     for guarantees in (["worst"], ["independent", "worst"], ["independent"]):
         found = verdict_of(COPIES, guarantees, 2.5)
@@ -66,7 +78,8 @@ def test_an_upper_bound_above_a_limit_proves_nothing():
 def test_the_next_step_names_python_parameters():
     def next_step(mechanism, guarantee):
         how = {"mechanism": mechanism, "guarantee": guarantee, "people": 0, "reports": 20}
-        found = sp.analyse(COPIES, 1.0, limit=3.0, **how)
+        above = math.nextafter(1.0, 2.0)  # three of it exceed the limit
+        found = sp.analyse(COPIES, above, limit=3.0, **how)
         return found.verdict.settle
 
     assert next_step(None, ["worst"]) == (

@@ -51,9 +51,18 @@ def round_down(value: Number, operations: int) -> Number:
 
 
 def summed_up(terms: Iterable[float]) -> float:
-    """Return the sum of the terms, rounded up; a single term that is not 0 is returned as it is."""
-    numbers = [float(term) for term in terms if term]
-    return round_up(math.fsum(numbers), 1) if len(numbers) > 1 else math.fsum(numbers)
+    """Return the smallest number that is not below the exact sum of the terms.
+
+    Examples
+    --------
+    >>> summed_up([1.0, 1.0]), summed_up([0.1, 0.2, 0.3])
+    (2.0, 0.6000000000000001)
+    """
+    numbers = [float(term) for term in terms]
+    total = math.fsum(numbers)
+    if math.isfinite(total) and math.fsum([*numbers, -total]) > 0:  # of the exact remainder's sign
+        return math.nextafter(total, math.inf)
+    return total
 
 
 def rounding(sizes: Iterable[int]) -> float:

@@ -1,6 +1,7 @@
 """`worst`, `sum`, `independent` and `merged`: their formulas, and when they hold."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from joint_oracle import domain_of, exact_total, joints, tree_joint, tuples_of, two_level_columns
 
 import seepage as sp
+from seepage._numerics import summed_up
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
 from seepage.totals import composition as merged_module
@@ -16,9 +18,22 @@ from seepage.totals.composition import independent_totals, sum_totals
 from seepage.totals.total import total_leakage
 
 
+@given(st.lists(st.floats(0.0, 1e6), max_size=9))
+def test_worst_is_the_smallest_number_not_below_the_sum_of_budgets(budgets):
+    """Against exact fractions: never below the sum, and never a unit more than needed."""
+    exact, total = sum(map(Fraction, budgets), Fraction(0)), summed_up(budgets)
+    assert exact <= Fraction(total)
+    assert total == 0 or Fraction(math.nextafter(total, 0.0)) < exact
+    if budgets:
+        domain = domain_of([2] * len(budgets))
+        people = Records(domain, np.zeros((1, len(budgets)), dtype=np.uint8))
+        worst = total_leakage(people, budgets, guarantee="worst").values
+        assert worst.tolist() == [total] * len(budgets)
+
+
 def merged_channel(joint, target):
     table = np.moveaxis(joint, target, 0).reshape(joint.shape[target], -1)
-    table = table[table.sum(axis=1) > 0]
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     return table / table.sum(axis=1, keepdims=True)
 
 
