@@ -44,7 +44,7 @@ def report_matrix(mechanism):
     if mechanism.reports is not BitReports:
         return mechanism.channel()
     bits = np.array(list(itertools.product([False, True], repeat=mechanism.k)))
-    if mechanism.likely_sets.kind == "subsets":
+    if mechanism.likely_sets.kind != "all":
         bits = bits[bits.sum(axis=1) == mechanism.likely_sets.size]
     reports = BitReports(mechanism.describe(), BitReports.pack(bits))
     with np.errstate(divide="ignore"):
