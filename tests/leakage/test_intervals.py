@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import seepage as sp
 import strategies
-from seepage.errors import InputError
+from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.deviations import clopper_pearson, kl_lower, kl_upper
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.linear_bounds import upper_over_all_sets
@@ -253,3 +253,25 @@ def test_limits_hold_for_the_population(mechanism, shape):
         inside = (found.lower <= true.values + 1e-9) & (true.values <= found.upper + 1e-9)
         missed += not inside.all()
     assert missed <= 10
+
+
+def test_reports_of_all_values_say_nothing():
+    counts = np.random.default_rng(0).integers(1, 9, (2, 3, 4))
+    found = set_intervals(counts, LikelySets("subsets", 1.0, 4), np.full(2, 9.0), np.ones(2))
+    assert not found.lower.any()
+    assert not found.upper.any()
+
+
+def test_a_report_without_a_matrix_has_the_limits_of_any_mechanism(monkeypatch):
+    def no_matrix(self):
+        raise sp.InputError("too many reports")
+
+    pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
+    bound = sp.leakage_matrix(pairs, 1.0)
+    known = sp.leakage_matrix(pairs, 1.0, mechanism="hadamard")
+    monkeypatch.setattr(type(known.releases[0].mechanism), "channel", no_matrix)
+    found = sp.leakage_matrix(pairs, 1.0, mechanism="hadamard").interval()
+    assert not found.lower.any()
+    assert np.array_equal(found.upper, bound.interval().upper)
+    with pytest.raises(GuaranteeError, match="reports of hadamard cannot be enumerated"):
+        sp.total_leakage(sp.make_survey(100), 1.0, mechanism="hadamard", guarantee="exact")

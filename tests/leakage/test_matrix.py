@@ -464,3 +464,9 @@ def test_a_mechanism_that_needs_a_delta_raises_without_one():
         with pytest.raises(sp.InputError, match=f"{name!r} needs a delta above 0") as error:
             leakage_matrix(table_of(), 1.0, mechanism=name)
         assert error.value.parameter == "delta"
+
+
+def test_a_table_without_a_cell_left_raises():
+    pairs = sp.load_pairs("adult").select(["sex", "race"])
+    with pytest.raises(DomainError, match="no cell of 1000000000"):
+        _ = sp.leakage_matrix(pairs, 1.0, truncate=10**9).values

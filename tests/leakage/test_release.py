@@ -1,6 +1,7 @@
 """The exact leakage of a known mechanism against exact fractions and the paper's listing."""
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
+import seepage as sp
 from seepage import Channel, exact_leakage, leakage_bound
 from seepage.errors import ChannelError
 from seepage.leakage.likely_sets import LikelySets, best_singleton
@@ -202,3 +204,28 @@ def test_many_reports_are_computed_in_blocks(monkeypatch):
     found = exact_leakage(G, C)
     assert found.value == pytest.approx(whole.value, rel=1e-12)
     assert found.witness == whole.witness
+
+
+def test_reports_that_never_occur_are_left_out_of_a_block(monkeypatch):
+    correlation = np.array([[0.9, 0.1], [0.2, 0.8]])
+    transition = np.array([[0.75, 0.25, 0.0, 0.0], [0.25, 0.75, 0.0, 0.0]])
+    whole = exact_leakage(correlation, transition)
+    monkeypatch.setattr("seepage.leakage.release.MAX_PRODUCT_CELLS", 2)
+    assert exact_leakage(correlation, transition) == whole
+
+
+def test_the_value_inferred_from_any_matrix_leaks_no_more_than_its_report():
+    pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
+    how = {"mechanism": {"sex": "public", "*": "hadamard"}}
+    report, guess = (sp.leakage_matrix(pairs, 1.0, view=v, **how) for v in ("report", "inferred"))
+    for target, source in permutations(range(3), 2):
+        found = guess[target, source].value
+        assert found == guess.values[target, source]
+        assert 0 < found <= report[target, source].value + 1e-12
+    assert guess["race", "sex"].value == report["race", "sex"].value
+
+
+def test_a_mechanism_is_named_or_given():
+    pairs = sp.load_pairs("adult").select(["sex", "race"])
+    with pytest.raises(sp.InputError, match="mechanism must be a name or a Mechanism"):
+        sp.leakage_matrix(pairs, 1.0, mechanism={"sex": 5, "*": "grr"})

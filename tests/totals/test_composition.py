@@ -159,3 +159,17 @@ def test_a_merged_table_that_does_not_fit_raises(monkeypatch):
     tuples = tuples_of(np.ones((3, 4), dtype=np.int64))
     with pytest.raises(GuaranteeError, match="3 values of 'a0' by 4 combinations"):
         total_leakage(tuples, 1.0, mechanism=None, guarantee="merged")
+
+
+def test_constant_attributes_add_nothing_but_their_budget():
+    joint = np.random.default_rng(2).integers(1, 9, (2, 1, 3))
+    for scope, guarantees in (
+        ("table", ["independent", "sum"]),
+        ("population", ["merged", "exact"]),
+    ):
+        for guarantee in guarantees:
+            how = {"mechanism": "ss", "guarantee": guarantee, "scope": scope}
+            found = total_leakage(tuples_of(joint), 1.0, **how)
+            alone = total_leakage(tuples_of(joint[:, 0]), 1.0, **how)
+            assert found["a0"] >= alone["a0"]
+            assert found["a1"] <= 3.0

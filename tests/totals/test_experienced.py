@@ -229,3 +229,11 @@ def test_a_thousand_people_of_a_large_survey_take_seconds():
     assert time.perf_counter() - start < 10
     assert found.shares[:, 0].min() > 0.4
     assert found.permuted_shares[:14].max() < 0.02
+
+
+def test_a_sample_of_a_large_table_is_permuted(monkeypatch):
+    people = sp.Records(domain_of([2, 2]), [[0, 0], [1, 1]], [4_000, 6_000])
+    monkeypatch.setattr("seepage.totals.experienced.MAX_PERMUTED", 1_000)
+    other = permute_columns(people, np.random.default_rng(0))
+    assert other.records == 1_000
+    assert other.marginal(0)[0] == pytest.approx(400, abs=80)

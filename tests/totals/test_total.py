@@ -199,3 +199,25 @@ def test_evidence_as_a_sentence():
         "reports that favour a0 u, a1 x or y, a2 x or y, a3 x or y, a4 x or y and 2 more are "
         "infinitely likelier under a0 u than under a0 v"
     )
+
+
+def test_auto_without_pure_reports_is_a_total_with_a_delta():
+    found = total_leakage(tuples_of(xor(50)), 1.0, mechanism="gauss", delta=1e-4)
+    assert (found.guarantee, found.kind) == ("sampled", "statistical")
+
+
+def test_more_reports_than_integers_raise():
+    with pytest.raises(sp.InputError, match=r"reports must be at most 2\^53"):
+        total_leakage(tuples_of(xor(50)), 1.0, mechanism="grr", reports=2**53 + 1)
+
+
+@pytest.mark.parametrize("guarantee", ["exact", "merged", "sampled", "witness"])
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_progress_is_shown(guarantee, scope):
+    if scope == "population" and guarantee not in ("exact", "merged"):
+        pytest.skip("of the table alone")
+    seen, how = [], {"mechanism": "grr", "guarantee": guarantee, "scope": scope, "reports": 50}
+    total_leakage(tuples_of(xor(50)), 1.0, progress=lambda *part: seen.append(part), **how)
+    shares = [done / work for done, work in seen]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
