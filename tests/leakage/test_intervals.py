@@ -257,9 +257,12 @@ def test_limits_hold_for_the_population(mechanism, shape):
 
 def test_reports_of_all_values_say_nothing():
     counts = np.random.default_rng(0).integers(1, 9, (2, 3, 4))
-    found = set_intervals(counts, LikelySets("subsets", 1.0, 4), np.full(2, 9.0), np.ones(2))
+    sets, channels = LikelySets("subsets", 1.0, 4), counts / counts.sum(axis=2, keepdims=True)
+    found = set_intervals(counts, sets, np.full(2, 9.0), np.ones(2))
     assert not found.lower.any()
     assert not found.upper.any()
+    assert not sets.best(channels).value.any()
+    assert not sets.best_by_pair(channels, np.ones(2)).any()
 
 
 def test_a_report_without_a_matrix_has_the_limits_of_any_mechanism(monkeypatch):

@@ -470,3 +470,27 @@ def test_a_table_without_a_cell_left_raises():
     pairs = sp.load_pairs("adult").select(["sex", "race"])
     with pytest.raises(DomainError, match="no cell of 1000000000"):
         _ = sp.leakage_matrix(pairs, 1.0, truncate=10**9).values
+
+
+def test_a_profile_is_a_result():
+    how = {"mechanism": "approximate-grr", "delta": 0.01}
+    leakage = leakage_matrix("adult", 1.0, **how)["sex", "relationship"]
+    profile = leakage.profile()
+    assert repr(profile).startswith("LeakageProfile(65 points; shown elsewhere: leakage 0.71")
+    assert profile.to_arrow().column_names == ["leakage", "delta"]
+    assert profile.leakages[-1] == 2 * leakage.value
+    assert (np.diff(profile.deltas) <= 0).all()
+    assert "0.71" in profile.chart().to_json()
+    with pytest.raises(InputError, match="this leakage has no profile"):
+        exact_leakage([[0.5, 0.5], [0.5, 0.5]], [[0.75, 0.25], [0.25, 0.75]]).profile()
+
+
+def test_leaks_of_pooled_values_have_no_limits():
+    pairs = sp.load_pairs("adult").select(["sex", "race", "occupation"])
+    pooled = sp.analyse(pairs, 1.0, mechanism="grr", pool=500)
+    leaks = pooled.leaks(2)
+    assert [leak.interval for leak in leaks] == [None, None]
+    assert all(leak.supported <= leak.leakage + 1e-12 for leak in leaks)
+    plain = pooled.matrix.strongest(1)[0]
+    assert plain.sentence() == (f"{plain.source} -> {plain.target}: {plain.leakage:.2f} nats")
+    assert plain.to_dict()["upper"] == math.inf

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from joint_oracle import domain_of, joints, report_laws, tuples_of, xor
 from test_exact_total import in_words
 
+import seepage as sp
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
 from seepage.mechanisms.direct import GRR
@@ -132,3 +133,15 @@ def test_a_witness_not_confirmed_on_held_out_records_is_no_evidence():
     assert found.sentence().endswith("not confirmed by people held out of the search")
     content = found.to_dict()
     assert (content["value"], content["held_out"], content["confirmed"]) == ("inf", "-inf", False)
+
+
+def test_a_report_that_identifies_one_person_is_not_confirmed():
+    """The other half has nobody with this public value, so its likelihood there is 0."""
+    attributes = [sp.Attribute("a", ("0", "1")), sp.Attribute("b", tuple(map(str, range(40))))]
+    codes = np.column_stack([np.arange(40) % 2, np.arange(40)])
+    people = sp.Records(sp.Domain(attributes), codes)
+    how = {"a": "grr", "b": "public"}
+    witness = sp.total_leakage(people, 1.0, mechanism=how, guarantee="witness").evidence[0]
+    assert witness.held_out == -math.inf
+    assert not witness.confirmed
+    assert "not confirmed by people held out of the search" in witness.sentence()
