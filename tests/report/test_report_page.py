@@ -14,7 +14,7 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage.charts import chart_files
+from seepage.charts import chart_style
 from seepage.cli.analyse import report as command
 from seepage.errors import InputError
 from seepage.plan.plan_page import STYLES as PLAN_STYLES
@@ -116,7 +116,7 @@ def test_forty_attributes_fit_three_megabytes(attributes, values):
 
 
 def test_a_page_without_vl_convert_has_tables_and_says_so(small, monkeypatch):
-    monkeypatch.setattr(chart_files._checks, "is_installed", lambda module: False)
+    monkeypatch.setattr(chart_style._checks, "is_installed", lambda module: False)
     page = report_page(small)
     assert '<svg class="picture"' not in page
     assert "This picture needs vl-convert" in page

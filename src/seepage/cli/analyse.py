@@ -75,7 +75,7 @@ def analyse(data: str, form: str, **options: Any) -> None:
 
 
 def _analysis_text(analysis: Any) -> str:
-    from seepage.cli.analysis_text import analysis_text
+    from seepage.cli.result_text import analysis_text
 
     return analysis_text(analysis, shutil.get_terminal_size((120, 24)).columns)
 

@@ -24,6 +24,7 @@ from seepage.cli.options import (
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
+    columns_text,
     progress_bar,
     write_page,
     write_result,
@@ -56,7 +57,7 @@ def calibrate(data: str, **options: Any) -> None:
     """
     if options["guarantee"] not in ("sampled", "auto"):
         reject_options(["reports", "target_delta"], "it is of --guarantee sampled")
-    from seepage.cli.design_text import calibration_text
+    from seepage.cli.result_text import calibration_text
     from seepage.plan.designed_plan import calibrate as make_plan
 
     _plan_within_limits(make_plan, CalibrationOptions, data, calibration_text)
@@ -109,7 +110,7 @@ def design(data: str, limits: list[float] | None, **_: Any) -> None:
     if limits is not None:
         _compare_limits(data, limits)
         return
-    from seepage.cli.design_text import design_text
+    from seepage.cli.result_text import design_text
     from seepage.plan.designed_plan import design as make_plan
 
     _plan_within_limits(make_plan, DesignOptions, data, design_text)
@@ -117,7 +118,7 @@ def design(data: str, limits: list[float] | None, **_: Any) -> None:
 
 def _compare_limits(data: str, limits: list[float]) -> None:
     """Print the table of designs for several limits, and draw it where a file is given."""
-    from seepage.cli.design_text import limits_text
+    from seepage.cli.result_text import limits_text
     from seepage.plan.designed_plan import compare_limits
 
     reject_options(["limit", "limit_of"], "--limits gives several")
@@ -277,7 +278,6 @@ def estimate(reports: str, plan_path: str, names: list[str], **options: Any) -> 
       seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
       seepage estimate reports.jsonl.gz --plan plan.json
     """
-    from seepage.cli.design_text import estimates_text, table_text
     from seepage.collection.report_source import open_reports
     from seepage.collection.results_page import write_results
     from seepage.plan import Plan
@@ -305,10 +305,10 @@ def estimate(reports: str, plan_path: str, names: list[str], **options: Any) -> 
     elif names:
         found = plan.table(source, names[0], by=names[1:], weights=weights)
         shown = found.consistent() if consistent else found
-        write_result(shown, lambda: table_text(shown, found))
+        write_result(shown, lambda: _table_text(shown, found))
     else:
         estimates = plan.estimate(source, consistent=consistent, weights=weights)
-        write_result(estimates, lambda: estimates_text(estimates))
+        write_result(estimates, lambda: _estimates_text(estimates))
 
 
 def _survey_weights(
@@ -328,3 +328,38 @@ def _survey_weights(
     if covariates is not None and weights in column_names(covariates):
         return clear_columns(covariates, [weights])[weights]
     return weights
+
+
+def _table_text(shown: Any, table: Any) -> str:
+    """Return cells and, for several attributes, shares given all but the first."""
+    people = ", ".join(f"{count:,} of form {form}" for form, count in table.people.items())
+    parts = [
+        f"{table.records:,} people: {people}; as precise as "
+        f"{table.equivalent_people:,.0f} unperturbed answers"
+    ]
+    for cells in (shown, *([table.shares()] if len(table.attributes) > 1 else [])):
+        columns = cells.to_arrow().to_pydict()
+        labels = {attribute.name: columns[attribute.name] for attribute in cells.attributes}
+        limits = {"95 % from": columns["lower"], "to": columns["upper"]}
+        numbers = {name: columns[name] for name in ("estimate", "standard_error")} | limits
+        parts += ["", cells.what, columns_text(labels | _decimals(numbers))]
+    return "\n".join(parts)
+
+
+def _decimals(columns: dict[str, list[float]]) -> dict[str, list[str]]:
+    return {name: [f"{value:.5f}" for value in columns[name]] for name in columns}
+
+
+def _estimates_text(estimates: Any) -> str:
+    """Return estimated frequencies and means as text."""
+    how = "nearest distributions" if estimates.consistent else "unbiased"
+    columns = estimates.to_arrow().to_pydict()
+    labels = {name: columns[name] for name in ("attribute", "value")}
+    numbers = {name: columns[name] for name in ("frequency", "standard_error")}
+    notes = [
+        f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
+        for name in estimates.unestimated
+    ]
+    notes += [f"mean of {name}: {mean}" for name, mean in estimates.means.items()]
+    about = f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
+    return "\n".join([about, columns_text(labels | _decimals(numbers)), *notes])
