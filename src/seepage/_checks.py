@@ -2,12 +2,11 @@
 
 import difflib
 import errno
-import inspect
 import math
 import operator
 import os
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -223,20 +222,8 @@ def mapping(value: Any, name: str, what: str = "a mapping") -> Mapping[Any, Any]
 
 def progress(value: Any, name: str = "progress") -> None:
     """Check a progress callback: None, or a function of the steps done and their total."""
-    if value is not None and not _takes_two_arguments(value):
+    if value is not None and not callable(value):
         raise violation(name, "a function of two arguments or None", value)
-
-
-def _takes_two_arguments(value: Any) -> bool:
-    if not callable(value):
-        return False
-    try:
-        inspect.signature(value).bind(0, None)
-    except ValueError:  # a built-in function without a signature
-        return True
-    except TypeError:
-        return False
-    return True
 
 
 def instance(value: Any, name: str, kind: type[Kind], what: str) -> Kind:
@@ -283,16 +270,12 @@ def choices(value: Any, name: str, options: Iterable[str]) -> list[str]:
     return known if given == ["all"] else [choice(item, name, known) for item in given]
 
 
-def options(
-    given: Iterable[str], known: Iterable[str], function: Callable[..., Any] | None = None
-) -> None:
-    """Check the names of options; the hint knows the parameters of a function, too."""
+def options(given: Iterable[str], known: Iterable[str]) -> None:
+    """Check the names of options."""
     names = list(known)
     for name in given:
         if name not in names:
-            own = inspect.signature(function).parameters if function is not None else ()
-            hint = near_miss(name, [*names, *own], cutoff=0.7)
-            raise InputError(f"there is no option {name!r}{hint}")
+            raise InputError(f"there is no option {name!r}{near_miss(name, names, cutoff=0.7)}")
 
 
 def address_space() -> float:
