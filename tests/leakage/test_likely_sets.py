@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oracles
 from seepage._numerics import log_ratio, round_down, round_up
-from seepage.leakage.likely_sets import LikelySets, best_of_all, best_singleton, profile
+from seepage.leakage.likely_sets import LikelySets, best_singleton, profile
 from strategies import EPSILONS, UNIT, epsilons, just_above, shares, tables
 
 TINY = [
@@ -86,7 +86,8 @@ def test_a_stack_gives_what_each_channel_gives_alone(counts, data):
     width = min(table.shape[1] for table in counts)
     channels = np.stack([shares(np.maximum(table[:, :width], 1))[1] for table in counts])
     budgets = np.array([data.draw(epsilons) for _ in counts])
-    for best in (best_of_all, best_singleton, LikelySets("subsets", 0.0, min(2, width)).best):
+    families = LikelySets("all", 0.0), LikelySets("subsets", 0.0, min(2, width))
+    for best in (best_singleton, *(sets.best for sets in families)):
         together = best(channels, budgets)
         for index in range(len(channels)):
             alone = best(channels[index : index + 1], budgets[index : index + 1])
@@ -100,9 +101,10 @@ def test_a_stack_gives_what_each_channel_gives_alone(counts, data):
 def test_blocks_change_nothing(monkeypatch, cells):
     channels = np.random.default_rng(3).dirichlet(np.ones(5), (9, 7))
     budgets = np.linspace(0.1, 800, 9)
-    whole = best_of_all(channels, budgets), LikelySets("subsets", 0.0, 2).best(channels, budgets)
+    families = LikelySets("all", 0.0), LikelySets("subsets", 0.0, 2)
+    whole = [sets.best(channels, budgets) for sets in families]
     monkeypatch.setattr("seepage.leakage.solver.BLOCK", cells)
-    parts = best_of_all(channels, budgets), LikelySets("subsets", 0.0, 2).best(channels, budgets)
+    parts = [sets.best(channels, budgets) for sets in families]
     for one, other in zip(whole, parts, strict=True):
         assert all(map(np.array_equal, one, other))
 

@@ -77,14 +77,13 @@ class LikelySets:
         """
         epsilon = np.full(len(channels), self.contrast) if contrast is None else contrast
         terms = channels.shape[2]
-        if self.kind == "all" and terms > 2:
-            return best_of_all(channels, epsilon)
         if self.kind == "subsets" and self.size == terms:
             return Best.zeros(channels)
-        if self.kind != "subsets" or self.size == 1:  # of two inputs, every S is a singleton
+        if self.size == 1 and (self.kind != "all" or terms <= 2):  # of two, every S is a singleton
             return best_singleton(channels, epsilon)
-        best = dinkelbach(channels, epsilon, self.size)
-        return best._replace(value=_safe(best.value, epsilon, terms, cancelling=2 * terms + 8))
+        size, cancelling = (None, 0) if self.kind == "all" else (self.size, 2 * terms + 8)
+        best = dinkelbach(channels, epsilon, size)
+        return best._replace(value=_safe(best.value, epsilon, terms, cancelling))
 
     def best_pair(self, channel: Floats) -> Pair:
         """Return the largest log-ratio of one channel, rounded up."""
@@ -189,15 +188,6 @@ def best_singleton(channels: Floats, epsilon: Floats) -> Best:
     likely = np.arange(channels.shape[2]) == source[:, None]
     value = _safe(ratios[stack, source], epsilon, 1)
     return Best(value, column.argmax(axis=1), column.argmin(axis=1), likely)
-
-
-def best_of_all(channels: Floats, epsilon: Floats) -> Best:
-    """Return the largest log-ratio over every pair of target values and every S.
-
-    This is the upper bound for any mechanism with this epsilon [paper, Algorithm 2].
-    """
-    best = dinkelbach(channels, epsilon)
-    return best._replace(value=_safe(best.value, epsilon, channels.shape[2]))
 
 
 def profile(channel: Floats, value: float) -> float:

@@ -14,7 +14,7 @@ from seepage._numerics import Floats, round_up, summed_up
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
-from seepage.leakage.likely_sets import best_of_all, relaxation
+from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.linear_bounds import upper_over_all_sets
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import Release, View
@@ -152,7 +152,7 @@ def merged_totals(
         if confidence is None:
             counts = _joint_counts(data, target, MAX_CELLS)
             channel = counts / counts.sum(axis=1, keepdims=True)
-            value = float(best_of_all(channel[None], np.array([budget])).value[0])
+            value = LikelySets("all", budget).best_pair(channel).value
             delta = relaxation(channel, value, budget, slack)
         else:
             value = _population_limit(data, target, budget, confidence)

@@ -27,11 +27,9 @@ from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.table.options import DataOptions
 from seepage.errors import InputError, Setting
-from seepage.leakage.likely_sets import best_of_all
+from seepage.leakage.likely_sets import LikelySets
 
 MAX_STEPS = 10**6
-
-DIRECTIONS = ("backward", "forward", "total")
 
 
 def _number_of_steps(epsilon: Any, steps: int | None, *counts: int) -> int:
@@ -116,7 +114,8 @@ class StreamLeakage(Result):
     """Valid only if the values follow the Markov chain."""
 
     def _series(self) -> dict[str, Floats]:
-        return {"epsilon": self.epsilons, **{name: getattr(self, name) for name in DIRECTIONS}}
+        leakages = {name: getattr(self, name) for name in ("backward", "forward", "total")}
+        return {"epsilon": self.epsilons, **leakages}
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as a JSON object."""
@@ -223,7 +222,7 @@ def _accumulate(channels: Sequence[Floats], budgets: Floats, error: float = 0.0)
     for channel, budget in zip(channels, budgets[1:], strict=True):
         key = id(channel), values[-1]
         if key not in bounds:
-            found = float(best_of_all(channel[None], np.array([values[-1]])).value[0])
+            found = LikelySets("all", values[-1]).best_pair(channel).value
             bounds[key] = min(found + 3 * error, values[-1])
         values.append(summed_up((float(budget), bounds[key])))
     return np.array(values)
