@@ -183,9 +183,15 @@ class SharePair(NamedTuple):
 
 
 def ratio_intervals(
-    a: Floats, m: Floats, aa: Floats, am: Floats, mm: Floats, sampling: float
+    a: Floats,
+    m: Floats,
+    aa: Floats,
+    am: Floats,
+    mm: Floats,
+    sampling: float,
+    quantile: float = NORMAL_QUANTILE,
 ) -> Floats:
-    """Return the limits of a / m, one row each; infinite if m is not significantly above 0.
+    """Return the limits of a / m in the last axis; infinite if m is not significantly above 0.
 
     Parameters
     ----------
@@ -193,8 +199,10 @@ def ratio_intervals(
         The estimates, and Var(a), Cov(a, m), Var(m).
     sampling
         1 / n of shares, whose sampling variance is taken at each share; 0 for other ratios.
+    quantile
+        The number of standard errors to each side.
     """
-    square = NORMAL_QUANTILE**2
+    square = quantile**2
     leading = m**2 - square * (mm - 2.0 * sampling * m)
     half = a * m + square * (sampling * (m / 2.0 + a) - am)
     constant = a**2 - square * (aa - sampling * a)

@@ -119,10 +119,12 @@ class EstimatedPairs(Result):
             check_asked_together(self.plan, [self.domain[a].name, self.domain[b].name])
         return self.tables[a, b] if a < b else self.tables[b, a].T
 
-    def terms(self, target: int, source: int) -> PairTerms:
+    def terms(self, target: str | SupportsIndex, source: str | SupportsIndex) -> PairTerms:
         """Return the sums over reports of a target and a source, by groups of reports."""
-        sums = self.sums[min(target, source), max(target, source)]
-        return PairTerms.of(sums, transposed=target > source)
+        a, b = self.domain.index(target), self.domain.index(source)
+        if (min(a, b), max(a, b)) not in self.sums:
+            raise InputError("the two attributes must be different, and asked for together")
+        return PairTerms.of(self.sums[min(a, b), max(a, b)], transposed=a > b)
 
     @cached_property
     def pairs(self) -> PairCounts:

@@ -83,8 +83,8 @@ class Frequencies(Result):
 
         It is that of the scores of the values: the values as numbers, midpoints of bins, or given.
         """
-        if name not in self.means:
-            raise InputError(f"the plan was not designed for the mean of {name!r}")
+        if _checks.text(name, "name") not in self.means:
+            raise InputError(f"the plan was not designed for the mean of {_checks.shown(name)}")
         return self.means[name]
 
     def share(self, name: str, value: str) -> Estimated:

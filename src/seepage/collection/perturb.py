@@ -74,7 +74,7 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
     >>> domain = sp.Domain([sp.Attribute("smoker", ("no", "yes"))])
     >>> pairs = sp.PairCounts(domain, [[70, 30]], [])
     >>> plan = make_plan(pairs, 1.0, limit=1.0, guarantee="worst", totals=[1.0])
-    >>> people = pa.table({"smoker": [True, False] * 50})
+    >>> people = pa.table({"smoker": ["yes", "no"] * 50})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     perturb_file(plan, people, f"{folder}/reports.parquet")
     100

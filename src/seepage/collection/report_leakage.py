@@ -33,6 +33,7 @@ import numpy as np
 from seepage import __version__, _checks
 from seepage._numerics import Booleans, Floats, Integers, ceiling_text, floor_text
 from seepage._results import Progress, Result, json_ready
+from seepage.collection.estimated_cells import ratio_intervals
 from seepage.collection.estimated_pairs import EstimatedPairs, PairTerms, estimate_pairs
 from seepage.errors import InputError
 from seepage.leakage.leaks import Leak
@@ -191,18 +192,11 @@ def _fieller(
     from scipy.special import stdtrit
 
     groups = len(deviations)
-    width = float(stdtrit(groups - 1, level)) ** 2 * groups / (groups - 1)
-    # The limits are the roots of square r^2 - 2 cross r + constant.
-    square = whole**2 - width * (deviations**2).sum(axis=0)
-    cross = whole * part - width * (deviations * part_deviations).sum(axis=0)
-    constant = part**2 - width * (part_deviations**2).sum(axis=0)
-    bounded = (square > 0) & (whole > 0)
-    root = np.sqrt(np.maximum(cross**2 - square * constant, 0.0))
-    divisor = np.where(bounded, square, 1.0)
-    return (
-        np.where(bounded, (cross - root) / divisor, -np.inf),
-        np.where(bounded, (cross + root) / divisor, np.inf),
-    )
+    quantile = -float(stdtrit(groups - 1, level)) * (groups / (groups - 1)) ** 0.5
+    products = (part_deviations**2, part_deviations * deviations, deviations**2)
+    own, both, other = (product.sum(axis=0) for product in products)
+    limits = ratio_intervals(part, whole, own, both, other, 0.0, quantile)
+    return limits[..., 0], limits[..., 1]
 
 
 def _set_sums(terms: PairTerms, orders: Integers, sets: LikelySets) -> Floats:

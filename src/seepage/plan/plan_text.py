@@ -382,6 +382,6 @@ def cross_tables(plan: Plan, precision: Precision) -> str:
         for pair in ends
     ]
     return (
-        f"{text} Any other one needs its own form: design again with `want`. For the same "
+        f"{text} Any other one needs its own form: name it as wanted in a new design. For the same "
         f"precision that takes at most {' to '.join(costs)} further people for each."
     )
