@@ -186,9 +186,10 @@ def test_command(folder):
     assert run("audit", "matrix.csv", "--claim", "1.1", *rounds, cwd=folder).returncode == 1
     stored = run("audit", "matrix.csv", "--claim", "1.1", *rounds, "--memoised", cwd=folder)
     assert stored.returncode == 0
-    assert json.loads(
-        run("audit", "matrix.csv", "--claim", "1.1", "--format", "json", cwd=folder).stdout
-    )["claims"][0]["epsilon"] == pytest.approx(math.log(3))
+    run("audit", "matrix.csv", "--claim", "1.1", "--format", "json", "-o", "a.json", cwd=folder)
+    loaded = sp.Audit.load(folder / "a.json")
+    assert loaded.epsilon == pytest.approx(math.log(3))
+    assert loaded.verdict == "holds"
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,8 @@ def test_delta_of_a_record_too_large_for_a_product_is_a_bound():
         )
         assert truth <= record.delta < 1
     assert sp.audit(spec, claim=1.1, record_claim=n * epsilon + 1e-6)["(record)"].delta == 0
+    silent = {"attributes": {f"x{i}": {"keep": 0.5, "k": 2} for i in range(n)}}
+    assert sp.audit(silent, claim=0.0, record_claim=0.0)["(record)"].delta == 0
     excluded = {"attributes": {**spec["attributes"], "no": {"k": 3, "p": 1.0, "q": 0.01}}}
     record = sp.audit(excluded, claim=1.1, record_claim=40.0)["(record)"]
     assert 0.99 <= record.delta <= 1

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 import time
 
 import numpy as np
@@ -122,6 +123,14 @@ def test_memoisation_forgotten():
     assert 1.5 < forgotten.epsilon <= 5.0
     kept = sp.audit(stored, claim=0.5, values=[0, 1], rounds=10, samples=5_000)
     assert kept.verdict == "not decided"
+
+
+def test_a_proven_factor_is_rounded_down():
+    for seed in range(20):
+        codes, reports = keep(np.random.default_rng(seed), 3, 0.6 + 0.015 * seed, 2_000)
+        found = sp.audit((codes, reports), claim=0.5)
+        told = float(re.search(r"at least (\S+) times likelier", found.witness)[1])
+        assert 0.9 * math.exp(found.epsilon) < told <= math.exp(found.epsilon)
 
 
 def test_each_half_is_needed():

@@ -25,17 +25,20 @@ RECORD = "(record)"
 """The name of the row about all attributes of a person."""
 
 
-def factor(epsilon: float) -> str:
-    """Return e^epsilon as text.
+def factor(epsilon: float, *, down: bool = False) -> str:
+    """Return e^epsilon as text, to nearest; or two digits rounded down, for a lower limit.
 
     Examples
     --------
-    >>> factor(2.0), factor(4.944), factor(1000.0)
-    ('7.4', '140', '1e434')
+    >>> factor(2.0), factor(4.944), factor(1000.0), factor(1.674, down=True)
+    ('7.4', '140', '1e434', '5.3')
     """
     if epsilon > LARGE_EPSILON:
         return f"1e{epsilon / math.log(10):.0f}"
     value = math.exp(epsilon)
+    if down:
+        step = 10.0 ** (math.floor(math.log10(value)) - 1)
+        value = math.floor(value / step) * step
     return f"{value:.0f}" if 99.5 <= value < 1e6 else f"{value:.2g}"
 
 

@@ -157,6 +157,8 @@ def record_delta(parts: Sequence[ExactPrivacy], epsilon: float) -> float:
     shares of epsilon in proportion to these (basic composition).
     """
     pure = summed_up(one.pure for one in parts)
+    if epsilon >= pure:
+        return 0.0
     matrices = [one.all_reports for one in parts if one.all_reports is not None]
     cells = math.prod(float(one.size) for one in matrices)
     rows = math.prod(float(len(one)) for one in matrices)

@@ -75,7 +75,7 @@ def sampled_claim(
         f"value {samples.values[value]} ({hit:,} of {total:,} samples)"
         for value, hit, total in zip(pair, hits, totals, strict=True)
     ]
-    times = f"at least {factor(lower)} times likelier" if lower else "not likelier"
+    times = f"at least {factor(lower, down=True)} times likelier" if lower else "not likelier"
     witness = f"{events.words(score, threshold)} is {times} from {told[0]} than from {told[1]}"
     if (counts < least).any():
         skipped = [samples.values[code] for code in np.flatnonzero(counts < least)]
