@@ -26,7 +26,7 @@ from seepage.plan.plan_precision import THIS_PLAN, plan_precision
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 ASSETS = Path(__file__).parents[1] / "docs" / "assets"
 
-EPSILONS = np.linspace(0.0, 8.0, 81).tolist()
+EPSILONS = np.linspace(0.0, 8.0, 17).tolist()
 
 
 def matrix(pairs: sp.PairCounts) -> Any:
