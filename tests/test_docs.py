@@ -1,6 +1,7 @@
 """The documentation runs: code, commands and links of every page."""
 
 import doctest
+import inspect
 import os
 import pkgutil
 import re
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import click
 import pytest
 
+import seepage as sp
 from pictures import script
 from seepage._registry import ANALYSERS, MECHANISMS
 from seepage.cli import group, main
@@ -344,6 +346,13 @@ def test_words_are_linked_to_the_glossary_where_they_first_occur(site: Path) -> 
                     earlier = re.sub(rf"{re.escape(longer)}s?", "", earlier, flags=re.IGNORECASE)
             pattern = rf"(?<![\w\0-]){re.escape(word)}s?(?![\w\0-])"
             assert not re.search(pattern, earlier, re.IGNORECASE), (page.name, word)
+
+
+def test_the_guide_for_data_teams_lists_every_table_option() -> None:
+    page = (DOCS / "data-team.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (?:`--|\|)", page, re.MULTILINE)
+    taken = set(inspect.signature(sp.count_pairs).parameters)
+    assert set(rows) == taken - {"data", "engine", "progress"}
 
 
 PARTS = [
