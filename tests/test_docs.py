@@ -167,6 +167,25 @@ def _parse(command: click.Command, words: list[str]) -> None:
         command.make_context(words[0], words[1:])
 
 
+OTHERS = {"--strict", "--full", "--help"}
+"""Options of mypy and the benchmarks, and the one that every command has."""
+
+
+@on_every_page
+def test_options_and_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= _options(group) | OTHERS
+    assert [name for name in re.findall(r"\bsp\.(\w+)", text) if not hasattr(sp, name)] == []
+
+
+def _options(command: click.Command) -> set[str]:
+    context = click.Context(command)
+    inner = command.list_commands(context) if isinstance(command, click.Group) else []
+    commands = (command.get_command(context, name) for name in inner)
+    own = {option for parameter in command.params for option in parameter.opts}
+    return own.union(*(_options(one) for one in commands if one))
+
+
 @on_every_page
 def test_links_resolve(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
