@@ -182,6 +182,26 @@ def test_cop_exceeds_its_limit_where_sources_depend_on_each_other():
     assert exact == pytest.approx(1.0 + math.log(math.cosh(1.0)), abs=1e-5)
 
 
+@pytest.mark.parametrize("limit", [1e-6, 0.5, 20.0, 700.0])
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 3), (4, 4), (2, 3, 5)])
+def test_odd_tables_and_limits_give_finite_errors_or_no_row(sizes, limit):
+    rng = np.random.default_rng(6)
+    names = [sp.Attribute(f"a{k}", tuple(map(str, range(size)))) for k, size in enumerate(sizes)]
+    codes = np.column_stack([rng.integers(size, size=60) // 2 for size in sizes])
+    records = Records(sp.Domain(names), codes)
+    rows = (
+        correlated_response(records.pairs(), limit, 100),
+        coordinated_perturbation(records, limit, 100),
+    )
+    assert (rows[0] is None) == (len(set(sizes)) > 1 or 1 in sizes)
+    for row in filter(None, rows):
+        assert 0 <= row.epsilon <= limit
+        assert all(
+            0 <= bias <= error < math.inf
+            for bias, error in zip(row.biases, row.errors, strict=True)
+        )
+
+
 # In the comparison -------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ Both estimate with a bias, so that an error has two parts: squared bias, which m
 reduce, and variance.  No plan can run them; they are compared only.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import permutations
 from typing import Any, NamedTuple
@@ -28,6 +29,9 @@ DISTORTION = 0.1
 
 LEAST_CHANCE = 1e-6
 """The least probability of a report of CoP."""
+
+MAX_EPSILON = 16.0
+"""Largest budget of the linear program of CoP, which has e^eps as a coefficient."""
 
 MAX_CELLS = 20_000
 """Maximum number of cells of all matrices of CoP, whose linear program takes about 2 s then."""
@@ -85,8 +89,8 @@ def correlated_response(pairs: PairCounts, limit: float, people: int) -> JointEr
 
 def _direct_response(epsilon: float, k: int) -> tuple[float, float]:
     """Return q and p - q of GRR."""
-    q = 1 / (np.exp(epsilon) + k - 1)
-    return float(q), float(np.expm1(epsilon) * q)
+    weight = math.exp(-epsilon)
+    return weight / (1 + (k - 1) * weight), -math.expm1(-epsilon) / (1 + (k - 1) * weight)
 
 
 def _copy_chances(f: Floats, gap: float, people: float) -> Floats:
@@ -127,7 +131,9 @@ def coordinated_perturbation(records: Records, limit: float, people: int) -> Joi
 
     epsilon = largest_within(excess, limit)
     slacks = [DISTORTION] * len(sizes) + [DISTORTION / sizes[parent] for parent, *_ in children]
-    matrices = optimised_responses(aims, slacks, epsilon)
+    matrices = optimised_responses(aims, slacks, min(epsilon, MAX_EPSILON))
+    if not matrices:
+        return None
     given: Given = {}
     for (parent, value, child, _), matrix in zip(children, matrices[len(sizes) :], strict=True):
         given.setdefault((parent, value), {})[child] = matrix
@@ -169,6 +175,8 @@ def optimised_responses(
 ) -> list[Floats]:
     """Return the matrix P(report given value) of each aim, from one linear program for all.
 
+    None at all if the solver fails.
+
     Examples
     --------
     >>> [matrix] = optimised_responses([np.full(3, 1 / 3)], [0.1], 1.0)
@@ -190,6 +198,8 @@ def optimised_responses(
         bounds=(LEAST_CHANCE, 1.0),
         method="highs",
     )
+    if solved.x is None:
+        return []
     ends = np.cumsum([len(aim) ** 2 for aim in aims])[:-1]
     cells = zip(np.split(np.asarray(solved.x), ends), aims, strict=True)
     matrices = [part.reshape(len(aim), -1) for part, aim in cells]

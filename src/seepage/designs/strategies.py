@@ -232,7 +232,7 @@ def _jointly_perturbed(records: Records, limit: float, people: int) -> list[Stra
             name=name,
             rests_on=rests_on,
             certified=name == CORR_RR,
-            errors=dict(zip(names, row.errors, strict=True)),
+            errors=json_ready(dict(zip(names, row.errors, strict=True))),
             record=reports * row.epsilon,
             biases=dict(zip(names, row.biases, strict=True)),
         )
