@@ -282,14 +282,14 @@ class _PairIntervals:
 
     def _compute_source(self, source: int) -> None:
         """Compute the intervals of all targets for a source with too many sets to enumerate."""
-        targets = [k for k, size in enumerate(self.sizes) if size > 1 and k != source]
-        tables = [self.matrix.pairs.table(target, source) for target in targets]
-        columns, c = self.columns.get(source), self.c[targets, source]
-        if columns is None:
-            limits = line_intervals(tables, self.sets[source], c)
-        else:
-            limits = column_intervals(tables, columns, c)
-        self.lower[targets, source], self.upper[targets, source] = limits
+        columns = self.columns.get(source)
+        for target in (k for k, size in enumerate(self.sizes) if size > 1 and k != source):
+            table, c = self.matrix.pairs.table(target, source), float(self.c[target, source])
+            if columns is None:
+                limits = line_intervals(table, self.sets[source], c)
+            else:
+                limits = column_intervals(table, columns, c)
+            self.lower[target, source], self.upper[target, source] = limits
 
     def too_few(self) -> Iterator[TooFew]:
         """Yield for each target the values with too few records, and the number that suffices.
