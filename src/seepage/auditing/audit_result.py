@@ -164,7 +164,7 @@ class Audit(Result):
         With data, the `Analysis` of the audited channels, and that of the claims.
     notes
         What else the reader must know.
-    name, command
+    name, version
         Provenance.
     """
 
