@@ -16,8 +16,7 @@ from scipy import stats
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
-from seepage.collection.form_assignment import drawn_forms
-from seepage.collection.perturb import perturb_file, perturbed_columns
+from seepage.collection.perturb import drawn_forms, perturb_file, perturbed_columns
 from seepage.collection.report_leakage import analyse_reports
 from seepage.collection.report_source import reports_schema
 from seepage.collection.report_vectors import MatrixVectors

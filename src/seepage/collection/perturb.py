@@ -18,14 +18,14 @@ from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Codes, Integers
 from seepage._options import changed
-from seepage.collection.form_assignment import Identifiers, KeyedNoise, drawn_forms, identifiers
+from seepage.collection.identified_reports import Identifiers, KeyedNoise, identifiers
 from seepage.collection.report_source import FORM, report_columns, reports_schema, spread_reports
 from seepage.data.domain import Domain
 from seepage.data.inputs import table_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import TableScan, columns_of
 from seepage.data.table.sources import find_files, open_source
-from seepage.designs.form import Form
+from seepage.designs.form import Form, form_of_words
 from seepage.errors import InputError, Setting, TableError
 from seepage.mechanisms.exact_draws import Randomness, randomness
 from seepage.mechanisms.reports import ValueReports
@@ -90,7 +90,8 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
 
 def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.RecordBatch]:
     """Yield the reports of each batch of records."""
-    assigned = identifiers(plan, options.identifier, options.key)
+    is_drawn = options.identifier is None and options.key is None
+    assigned = None if is_drawn else identifiers(plan, options.identifier, options.key)
     if options.identifier is not None and options.rng is not None:
         reason = "seed has no effect: the noise is derived from identifiers ("
         raise InputError(reason, Setting("identifier"), ")")
@@ -105,6 +106,13 @@ def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.Reco
             forms, noise = drawn_forms(plan, len(batch.codes[0]), source), None
         arrays = perturbed_columns(plan, answers, forms, noise or source)
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
+    """Return the form index of `count` people, drawn by the shares; no draw for a single form."""
+    if len(plan.forms) == 1:
+        return np.zeros(count, dtype=np.int64)
+    return form_of_words(plan.forms, source.words(count))
 
 
 def perturbed_columns(

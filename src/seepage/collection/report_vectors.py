@@ -374,7 +374,7 @@ def add_reports(
     source: ReportSource, sums: Sequence[CellSums | GroupSums], weights: Any = None
 ) -> None:
     """Add all reports to the sums of several tables, in one pass."""
-    given = report_weights(source, weights)
+    given = None if weights is None else report_weights(source, weights)
     for index, form, reports, rows in read_vectors(source, [one.forms for one in sums]):
         sums[index].add(form, reports, np.ones(len(rows)) if given is None else given[rows])
 

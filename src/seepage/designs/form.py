@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Floats, shortest_above
+from seepage._numerics import Floats, Integers, shortest_above
 from seepage._results import json_ready
 from seepage.designs.report_channels import (
     AnswerLeakage,
@@ -236,6 +237,12 @@ def _total(value: Any) -> float:
 def cumulative(forms: Iterable[Form]) -> list[int]:
     """Return the cumulative shares out of 2^64: a uniform 64-bit word below the first is form 1."""
     return list(accumulate(form.chance for form in forms))
+
+
+def form_of_words(forms: Iterable[Form], words: NDArray[np.uint64]) -> Integers:
+    """Return the index, from 0, of the form that each uniform word draws."""
+    ends = np.array(cumulative(forms)[:-1], dtype=np.uint64)
+    return np.asarray(np.searchsorted(ends, words, side="right"))
 
 
 def integer_shares(shares: Iterable[float]) -> list[int]:

@@ -361,6 +361,7 @@ def write_evidence(
         "factor": factor,
         "infinity": math.inf,
         "quoted": _quoted,
+        "decimal": lambda number: f"{Decimal(repr(number)):f}",  # YAML reads 2e-05 as text
     }
     today = date.today().isoformat()
     contents = {

@@ -14,20 +14,18 @@ from scipy.stats import chi2, chisquare
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
-from seepage.collection.form_assignment import (
+from seepage.collection.identified_reports import (
     KeyedRandomness,
     checked_key,
     derived_forms,
-    drawn_forms,
-    form_of_words,
     identifier_text,
     new_key,
 )
-from seepage.collection.perturb import perturb_file
+from seepage.collection.perturb import drawn_forms, perturb_file
 from seepage.collection.report_source import open_reports
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.records import Records
-from seepage.designs.form import cumulative
+from seepage.designs.form import cumulative, form_of_words
 from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import randomness
 
@@ -47,7 +45,7 @@ def forms_of(reports):
 def test_words_at_the_borders_of_shares():
     first, second, _ = cumulative(PLAN.forms)
     words = np.array([0, first - 1, first, second - 1, second, 2**64 - 1], dtype=np.uint64)
-    assert form_of_words(PLAN, words).tolist() == [0, 0, 1, 1, 2, 2]
+    assert form_of_words(PLAN.forms, words).tolist() == [0, 0, 1, 1, 2, 2]
 
 
 def test_forms_are_drawn_by_their_shares():
@@ -337,7 +335,7 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     assert "--key-file needs --identifier" in rejected.stderr
     clash = ("--identifier", "id", "--key-file", tmp_path / "key", "-o", tmp_path / "key")
     rejected = run(*call, *clash, "--force")
-    assert "--key-file and --output must be two files" in rejected.stderr
+    assert "the output must not be what is read" in rejected.stderr
     assert checked_key(tmp_path / "key")
     fails = ("--identifier", "id", "--key-file", tmp_path / "new", "-o", tmp_path / "four")
     rejected = run(*call, *fails, "--missing", "nothing")

@@ -1,6 +1,4 @@
-"""Who is given which form: drawn at random, or derived from an identifier.
-
-Identifiers also determine the noise, so that a person who is asked again sends the same report.
+"""Reports derived from identifiers, so that a person who is asked again sends the same report.
 
 A form is drawn by one uniform 64-bit word w: the first form whose cumulative share is above w.  If
 people may be asked again, w is derived from a stable identifier instead, so that nobody answers
@@ -40,7 +38,7 @@ from seepage import _checks
 from seepage._files import read_small
 from seepage._numerics import Integers
 from seepage.data.table.scan import CodedBatch
-from seepage.designs.form import cumulative
+from seepage.designs.form import form_of_words
 from seepage.errors import InputError, Setting
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import Randomness
@@ -86,19 +84,6 @@ def checked_key(key: Any) -> bytes:
     return secret
 
 
-def form_of_words(plan: Plan, words: NDArray[np.uint64]) -> Integers:
-    """Return the index, from 0, of the form that each uniform word draws."""
-    ends = np.array(cumulative(plan.forms)[:-1], dtype=np.uint64)
-    return np.asarray(np.searchsorted(ends, words, side="right"))
-
-
-def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
-    """Return the form index of `count` people, drawn by the shares; no draw for a single form."""
-    if len(plan.forms) == 1:
-        return np.zeros(count, dtype=np.int64)
-    return form_of_words(plan, source.words(count))
-
-
 def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integers:
     """Return the form index of each identifier, derived from its HMAC.
 
@@ -117,7 +102,7 @@ def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integer
         hmac.digest(key, PURPOSE + identifier.strip().encode(), "sha256")[:8]
         for identifier in identifiers
     )
-    return form_of_words(plan, np.frombuffer(words, dtype=">u8").astype(np.uint64))
+    return form_of_words(plan.forms, np.frombuffer(words, dtype=">u8").astype(np.uint64))
 
 
 # Noise -------------------------------------------------------------------------------------------
@@ -198,10 +183,8 @@ class Identifiers(NamedTuple):
         return derived_forms(plan, known, self.key), KeyedNoise(self.key, plan.collection, known)
 
 
-def identifiers(plan: Plan, column: Any, key: Any) -> Identifiers | None:
-    """Return the identifiers that determine reports, None if they are drawn; check them."""
-    if column is None and key is None:
-        return None
+def identifiers(plan: Plan, column: Any, key: Any) -> Identifiers:
+    """Return the column of identifiers and the key that determine reports; check them."""
     if column is None:
         hint = Setting("identifier"), "), got None"
         raise InputError("key needs the column of identifiers (", *hint, parameter="key")
