@@ -20,7 +20,7 @@ from seepage._results import Result, html_table, json_ready, json_text
 from seepage.analysis_options import AnalysisOptions
 from seepage.data.data_check import settle
 from seepage.data.domain import ALL_OTHERS, for_each
-from seepage.data.inputs import as_counted, as_pairs
+from seepage.data.inputs import as_counted, as_pairs, is_pairs_file
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import labelled
 from seepage.data.table.options import DataOptions
@@ -59,7 +59,8 @@ class Analysis(Result):
     notes
         What the check of the columns found: left out, may mean missing; see `check`.
     table
-        The words of a command line that name the data and the options of reading them.
+        The words of a command line that name the records and the options of reading them; DATA
+        in place of pair counts, which have none.
     """
 
     matrix: LeakageMatrix
@@ -236,7 +237,8 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     )
     named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
     name = options.name if options.name is not None else Path(named).name
-    table = named or name or "DATA", *command_words(options.reading, DataOptions)
+    records = "" if named and is_pairs_file(named) else named or name
+    table = records or "DATA", *command_words(options.reading, DataOptions)
     data, settled, notes = settle(data, options, asked=False, stacklevel=4)
     reading = {**options.reading, **settled}
     if options.sample is not None:

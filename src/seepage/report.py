@@ -4,6 +4,7 @@ Python computes every number; the page's script looks leakages up and draws the 
 """
 
 import math
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,8 +41,8 @@ UNIT = 1e-6
 LEAKS, SHOWN_WITNESSES, SHOWN_LIMITS = 5, 3, 20
 """Maximum number of leaks, of joint witnesses, and of limits that are kept."""
 
-SHOWN_SOURCES = 12
-"""Maximum number of sources in the picture of one target."""
+SHOWN_SOURCES, ABOUT_WIDTH = 12, 280
+"""Maximum number of sources in the picture of one target, and the width of its bars' axis."""
 
 SHOWN_LIKELY, SHOWN_VALUES = 4, 10
 """Maximum number of likely values, and of shares of source values, of a pair."""
@@ -78,6 +79,7 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
         script="\n".join(template_text(f"js/{name}.js") for name in SCRIPTS),
         content=_content(analysis, grid),
         analysis=analysis,
+        table=shlex.join(analysis.table),
         audit=audit,
         counted=how_many(matrix.pairs),
         caution=sample_caution(matrix.pairs),
@@ -274,25 +276,29 @@ def _limits(verdict: Verdict) -> dict[str, Any]:
 
 
 def _about_picture(analysis: Analysis) -> Markup | None:
-    """Return the leakages about the target of the strongest leak as a picture, None if none is."""
+    """Return the leakages about the target of the strongest leak as a picture, None if none is.
+
+    As in the ranking of leaks, among its values with enough records: a value of one person would
+    make every source tell all.
+    """
     matrix = analysis.matrix
     for leak in analysis.leaks(1):
-        target = matrix.domain.index(leak.target)
-        order = [k for k in np.argsort(-matrix.values[target]).tolist() if k != target]
+        least, release = support(matrix), matrix.releases[matrix.domain.index(leak.target)]
+        told = {
+            name: matrix.leak_among(leak.target, name, least)
+            for name in matrix.domain.names
+            if name != leak.target
+        }
+        order = sorted(told, key=lambda name: -told[name].value)[:SHOWN_SOURCES]
         rows: list[dict[str, Any]] = [
-            {
-                "source": matrix.domain.names[k],
-                "leakage": float(matrix.values[target, k]),
-                "delta": float(matrix.deltas[target, k]),
-                "own": False,
-            }
-            for k in order[:SHOWN_SOURCES]
+            {"source": k, "leakage": told[k].value, "delta": told[k].delta, "own": False}
+            for k in order
         ]
-        release = matrix.releases[target]
         own = {"leakage": release.epsilon, "delta": release.delta, "own": True}
-        rows.append({"source": f"{leak.target} itself, if it is asked", **own})
-        about = f"{how_many(matrix.pairs)}; {release.name or 'any mechanism'}"
-        chart = about_chart(rows, leak.target, f"{about}, epsilon {release.epsilon:g}")
+        rows.append({"source": f"{leak.target} itself", **own})
+        how = f"{release.name or 'any mechanism'}, epsilon {release.epsilon:g}"
+        about = f"{how}; of its values with at least {least:,} of {how_many(matrix.pairs)}"
+        chart = about_chart(rows, leak.target, about, ABOUT_WIDTH)
         return inline_svg(chart, f"Leakage about {leak.target} of each other answer, in nats")
     return None
 

@@ -50,6 +50,15 @@ def test_the_next_step_names_options(copies):
     assert "To settle it, `seepage design " in last.stdout
 
 
+def test_without_a_limit_the_last_line_is_the_design_of_the_same_table(copies, tmp_path):
+    done = run("analyse", copies, "--drop", "weight", "--person", "user_id")
+    step = f"Next: `seepage design {copies} --drop weight --person user_id --limit 2` asks"
+    assert done.stdout.splitlines()[-1].startswith(f"No limit is set. {step}")
+    run("count", copies, "--drop", "weight,user_id", "-o", tmp_path / "copies.pairs")
+    counted = run("analyse", tmp_path / "copies.pairs")  # which have no records to design from
+    assert "Next: `seepage design DATA --limit 2` asks" in counted.stdout
+
+
 def test_people_are_drawn_where_totals_need_records_or_when_asked_for(copies):
     head = "What people experience (1,000 drawn people; no guarantee)"
     assert head in run("analyse", copies, *COLUMNS, "--guarantee", "exact").stdout

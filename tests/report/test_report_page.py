@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 from report_pages import analysed, synthetic
 
@@ -248,3 +249,28 @@ def test_a_mechanism_that_the_registry_does_not_create_has_no_other_budgets():
 def test_budgets_whose_exponential_overflows_have_a_page():
     at, grid = _grid(report_page(analysed(synthetic(3, 3), 700.0)))
     assert grid[at]["largest"] == grid[-1]["largest"] == 700.0
+
+
+def test_the_picture_of_one_target_ignores_values_of_few_people():
+    """A value of one person makes every source tell all about it."""
+    rng = np.random.default_rng(3)
+    answer = rng.integers(0, 2, 4_000)
+    like = np.where(rng.random(4_000) < 0.8, answer, 1 - answer)
+    columns = {
+        "a": answer.astype("U4"),
+        "like": like.astype("U4"),
+        "other": rng.integers(0, 3, 4_000),
+    }
+    for name in ("a", "like"):
+        columns[name][0] = "rare"
+    found = sp.analyse(pa.table(columns), 1.0, mechanism="grr")
+    target = found.leaks(1)[0].target
+    assert target != "other"
+    assert found.matrix[target, "other"].value > 0.5
+    page = report_page(found)
+    shown = page[page.index('id="about"') : page.index("What is known of every total")]
+    told = re.findall(r"nats\): ([0-9.]+); source: ([\w ]+)", shown)
+    told = {name: float(value) for value, name in told}
+    assert told["other"] < 0.1 < min(told.get("a", 1.0), told.get("like", 1.0)) < 1.0
+    assert told[f"{target} itself"] == 1.0
+    assert "values with at least 200 of 4,000 records" in shown

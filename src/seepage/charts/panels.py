@@ -329,7 +329,7 @@ def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float
 
 
 @printable_names
-def about_chart(rows: Rows, target: str, subtitle: str) -> Any:
+def about_chart(rows: Rows, target: str, subtitle: str, width: int = 480) -> Any:
     """Return bars: the leakage about one attribute of a report of each other one.
 
     Parameters
@@ -340,6 +340,8 @@ def about_chart(rows: Rows, target: str, subtitle: str) -> Any:
         The attribute that they tell about.
     subtitle
         Data, mechanism and budget.
+    width
+        The width of the bars' axis, in pixels; a page of a phone needs a narrow one.
     """
     most = max(row["leakage"] for row in rows) or 1.0
     base = chart_of(rows).encode(
@@ -357,7 +359,7 @@ def about_chart(rows: Rows, target: str, subtitle: str) -> Any:
         text=alt.Text("leakage:Q", format=".2f")
     )
     title = f"What other answers tell about {target}"
-    return finish(bars + texts, title, subtitle, width=480, height=alt.Step(STEP))
+    return finish(bars + texts, title, subtitle, width=width, height=alt.Step(STEP))
 
 
 @printable_names

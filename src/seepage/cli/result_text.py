@@ -42,6 +42,7 @@ def analysis_text(analysis: Analysis, width: int) -> str:
         _totals_text(analysis),
         "" if analysis.experienced is None else _experience_text(analysis.experienced),
         _notes_text(analysis),
+        analysis.verdict.settle if analysis.limit is None else "",
     ]
     return "\n\n".join(part for part in parts if part)
 
