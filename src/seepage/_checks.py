@@ -2,6 +2,7 @@
 
 import difflib
 import errno
+import inspect
 import math
 import operator
 import os
@@ -222,7 +223,13 @@ def mapping(value: Any, name: str, what: str = "a mapping") -> Mapping[Any, Any]
 
 def progress(value: Any, name: str = "progress") -> None:
     """Check a progress callback: None, or a function of the steps done and their total."""
-    if value is not None and not callable(value):
+    try:
+        fits = value is None or (callable(value) and inspect.signature(value).bind(0, None))
+    except TypeError:
+        fits = False
+    except ValueError:  # a built-in function without a signature
+        return
+    if not fits:
         raise violation(name, "a function of two arguments or None", value)
 
 
