@@ -142,7 +142,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("calibrate", "reports.parquet", "--limit", "3"), "must hold records, got reports"),
         (("perturb", "reports.parquet", "--plan", "plan.json", "-o", "x"), "must hold records"),
         (("perturb", "t.pairs", "--plan", "plan.json", "-o", "x"), "must hold records"),
-        (("merge", "t.pairs", "./t.pairs", "-o", "m"), "each file must be given once"),
+        (("merge", "t.pairs", "./t.pairs", "-o", "m"), "t.pairs is given twice"),
         (("benchmark", "analysers", "t.pairs", "t.pairs"), "each DATA must be given once"),
         (("analyse", "t.csv", "--encoding", "nosuch"), "encoding that Python knows, got 'nosuch'"),
         (("analyse", "t.csv", "--delimiter", ""), "must be one ASCII character, got ''"),

@@ -97,6 +97,14 @@ def test_bins_stay_bins_where_only_some_shards_miss_values():
         assert merged.marginal("age").tolist() == [11, 22, 3]
 
 
+def test_a_file_is_not_merged_with_a_hard_link_to_itself(shards, tmp_path):
+    counted, linked = tmp_path / "0.pairs", tmp_path / "link.pairs"
+    run(count, shards[0], "-o", counted)
+    linked.hardlink_to(counted)
+    with pytest.raises(SeepageError, match=r"link.pairs is given twice, also as .*0.pairs"):
+        run(merge, counted, linked, "-o", tmp_path / "all.pairs")
+
+
 def test_a_master_without_spark_is_rejected(shards, tmp_path):
     from seepage.errors import InputError
 

@@ -3,7 +3,6 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -250,21 +249,15 @@ def merge(counts: tuple[str, ...], output: str) -> None:
     from seepage.data.domain import how_many
     from seepage.data.pairs import PairCounts
     from seepage.data.recoding import merge_pairs
+    from seepage.data.table.sources import check_distinct_files
 
-    _check_distinct(counts)
-    merged = merge_pairs([PairCounts.load(path) for path in counts])
+    parts = [PairCounts.load(path) for path in counts]
+    check_distinct_files([Path(path) for path in counts])
+    merged = merge_pairs(parts)
     merged.save(output)
     click.echo(
         f"{len(counts)} files, {how_many(merged)}, {len(merged.domain)} attributes -> {output}"
     )
-
-
-def _check_distinct(counts: Sequence[str]) -> None:
-    """Raise an InputError if a file is given twice: its records would be counted twice."""
-    seen = dict[Path, str]()
-    for path in counts:
-        if seen.setdefault(Path(path).resolve(), path) is not path:
-            raise InputError(f"each file must be given once, got {path!r} twice")
 
 
 @click.group("datasets", invoke_without_command=True)

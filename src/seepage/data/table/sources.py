@@ -71,7 +71,7 @@ def find_files(
     try:
         files = [file for path in paths for file in _expand(path, formats)]
         found = {(format_of or table_format)(file): file for file in files}
-        _check_distinct_files(files)
+        check_distinct_files(files)
     except TableError:
         raise
     except (OSError, ValueError, RuntimeError) as reason:
@@ -84,7 +84,7 @@ def find_files(
     return next(iter(found)), files
 
 
-def _check_distinct_files(files: Sequence[Path]) -> None:
+def check_distinct_files(files: Sequence[Path]) -> None:
     """Raise a TableError for a file that occurs twice, by the same path or by links."""
     seen: dict[tuple[int, int], Path] = {}
     for file in files:
