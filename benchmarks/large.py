@@ -9,6 +9,8 @@ from benchmarks.leakage import algorithm_2_growth, extrapolated
 
 LARGE = 4096
 WIDE_SIZE = 1000
+ANALYSED_COLUMNS = (500, 1_000, 2_000)
+ANALYSED_VALUES = (4_000, 16_000, 65_000)
 
 DENSE = """
 import numpy as np, seepage as sp
@@ -45,6 +47,27 @@ with tempfile.TemporaryDirectory() as folder:
     loaded = sp.load_pairs(f"{{folder}}/table.pairs")
     assert (loaded + pairs).select(loaded.domain.names[::-1]).records == 200_000
     end()
+"""
+
+ANALYSIS_OF_COLUMNS = """
+import warnings, numpy as np, pyarrow as pa, seepage as sp
+warnings.simplefilter("ignore")
+draw = np.random.default_rng(1)
+half = draw.random(10_000) < 0.5
+table = pa.table({{f"a{{i}}": draw.random(10_000) < 0.3 + 0.4 * half for i in range({size})}})
+begin()
+assert len(sp.analyse(table, epsilon=1.0, mechanism="grr").matrix.domain) == {size}
+"""
+
+ANALYSIS_OF_VALUES = """
+import warnings, numpy as np, pyarrow as pa, seepage as sp
+warnings.simplefilter("ignore")
+draw = np.random.default_rng(1)
+place = np.concatenate([np.arange({size}), draw.integers(0, {size}, 200_000 - {size})])
+table = pa.table({{"place": [f"p{{i}}" for i in place], "ill": draw.random(200_000) < 0.1}})
+begin()
+found = sp.analyse(table, epsilon=1.0, mechanism="grr", max_values=65_534, columns=["place", "ill"])
+assert found.matrix.domain["place"].size == {size}
 """
 
 FRAME = """
@@ -96,6 +119,16 @@ def full() -> list[Figure]:
             _measured(WIDE_FILE, WIDE_SIZE),
             120,
             4,
+        ),
+        *(
+            _figure(
+                f"analyse 10,000 x {size:,} binary", _measured(ANALYSIS_OF_COLUMNS, size), 60, 1.5
+            )
+            for size in ANALYSED_COLUMNS
+        ),
+        *(
+            _figure(f"analyse {size:,} values x 2", _measured(ANALYSIS_OF_VALUES, size), 60, 1.5)
+            for size in ANALYSED_VALUES
         ),
     ]
 
