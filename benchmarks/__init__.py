@@ -7,9 +7,11 @@ may also have `full()`, for what takes minutes or much disk; `--full` runs it to
 
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Figure", "at_least", "at_most", "best_of", "seconds"]
+import seepage as sp
+
+__all__ = ["Figure", "at_least", "at_most", "best_of", "declared", "seconds"]
 
 
 class Figure(NamedTuple):
@@ -66,3 +68,9 @@ def seconds(time_taken: float) -> str:
         if time_taken >= scale:
             return f"{time_taken / scale:.3g} {unit}"
     return f"{time_taken / 1e-9:.3g} ns"
+
+
+def declared(table: Any, **options: Any) -> sp.Records:
+    """Return the records of a table whose domain is taken as known beforehand."""
+    read = sp.Records.from_data(table, **options)
+    return sp.Records(read.domain, read.codes, read.weights)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import seepage as sp
-from benchmarks import Figure, best_of, seconds
+from benchmarks import Figure, best_of, declared, seconds
 from seepage.designs.a_optimal import Precisions
 from seepage.designs.form_problem import FormProblem
 from seepage.designs.form_totals import ExactForms, FormCounter
@@ -149,12 +149,12 @@ def _scoring(records: sp.Records) -> Figure:
 
 def _table(name: str) -> sp.Records:
     data = sp.dataset(name)
-    return sp.Records.from_data(data.read(), **data.table)
+    return declared(data.read(), **data.table)
 
 
 def _adult() -> sp.Records:
     table = sp.dataset("adult").read()
-    return sp.Records.from_data(table, bins=ADULT_BINS, drop=["fnlwgt", "education-num"])
+    return declared(table, bins=ADULT_BINS, drop=["fnlwgt", "education-num"])
 
 
 def _pooled(records: sp.Records) -> sp.Records:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import seepage as sp
-from benchmarks import Figure, seconds
+from benchmarks import Figure, declared, seconds
 from benchmarks.design import error_of
 from seepage._numerics import Floats
 from seepage.designs.admissible_reports import AnswerCounts, exact_totals
@@ -163,7 +163,7 @@ def _variance(mechanism: sp.Mechanism, shares: Floats) -> float:
 
 def _single_for_people() -> Iterator[Figure]:
     adult = sp.dataset("adult")
-    records = sp.Records.from_data(adult.read(), **adult.table)
+    records = declared(adult.read(), **adult.table)
     for source in PEOPLE:
         made, taken = _timed_for_people(records, [source], {"sex": 0.25}, **ALONE)
         theirs = _certified_grr(records, source, "sex", 0.25)
@@ -197,7 +197,7 @@ def _certified_grr(records: sp.Records, source: str, target: str, limit: float) 
 
 def _faces() -> sp.Records:
     celeba = sp.dataset("celeba")
-    return sp.Records.from_data(celeba.read(), **celeba.table)
+    return declared(celeba.read(), **celeba.table)
 
 
 def _one_random_question(records: sp.Records, names: Sequence[str]) -> float:

@@ -11,6 +11,7 @@ import pytest
 import seepage as sp
 from seepage.charts import panels, results, scatter
 from seepage.charts.chart_style import OBJECT_MEMBERS, printable_names
+from seepage.data.datasets.survey import survey_joint
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,8 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def survey():
-    return sp.Records.from_data(sp.make_survey(2_000)).select(["coffee", "screen", "sleep"])
+    people = sp.Records.from_data(sp.make_survey(2_000), domain=survey_joint().domain)
+    return people.select(["coffee", "screen", "sleep"])
 
 
 def _rows(chart):

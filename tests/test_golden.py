@@ -41,7 +41,13 @@ _frame = cache(lambda table: sp.dataset(table).read())
 
 @cache
 def _records(table):
-    return sp.Records.from_data(_frame(table), columns=COLUMNS[table])
+    return _declared(table, COLUMNS[table])
+
+
+def _declared(table, columns):
+    """The records of a table in the domain of all of it, declared: so they certify for people."""
+    domain = sp.Records.from_data(_frame(table), columns=columns).domain
+    return sp.Records.from_data(_frame(table), domain=domain)
 
 
 def counts(table):
@@ -97,7 +103,7 @@ def plans(table):
     calibrated = sp.calibrate(records, 2.0, mechanism="grr", guarantee="exact")
     product = sp.design(records, 2.0, scope="table", shape="never", seconds=60)
     people = sp.design(records, 2.0, shape="never", seconds=60)
-    few = sp.Records.from_data(_frame(table), columns=SHAPED[table])
+    few = _declared(table, SHAPED[table])
     shaped = sp.design(few, 1.5, shape="forms", seconds=60)
     return {
         "calibrated": calibrated.epsilons.tolist(),

@@ -243,3 +243,18 @@ def test_without_a_seed_samples_differ():
     frame = pa.table({"a": [str(i) for i in range(200)]})
     drawn = [Records.from_data(frame, sample=20, rng=None) for _ in range(3)]
     assert not drawn[0] == drawn[1] == drawn[2]
+
+
+def test_a_sample_does_not_follow_the_stream_that_made_the_table():
+    """With the stream of the same seed, the sample would be of the least numbers alone."""
+    drawn = np.random.default_rng(0).random(2_000)
+    sample = Records.from_data(pd.DataFrame({"low": drawn < 0.5}), sample=400, rng=0)
+    assert 150 < sample.marginal("low")[1] < 250
+
+
+def test_records_know_whether_their_domain_is_independent_of_them():
+    read = Records.from_data(FRAME)
+    assert not read.declared
+    assert not read.select(read.domain.names[:1]).declared
+    assert Records(read.domain, read.codes, read.weights).declared
+    assert Records.from_data(FRAME, domain=read.domain).declared

@@ -10,6 +10,7 @@ import seepage as sp
 from real_data import pairs_of, real_data
 from searches import find_budgets
 from seepage.data.datasets import make_survey
+from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
 from seepage.designs.calibration import refutations
 from seepage.designs.equal_budgets import equal_split
@@ -18,7 +19,7 @@ from seepage.designs.equal_budgets import equal_split
 @pytest.fixture(scope="module")
 def few():
     names = ["age", "employment", "income", "coffee", "screen", "sleep"]
-    return Records.from_data(make_survey(4_000)).select(names)
+    return Records.from_data(make_survey(4_000), domain=survey_joint().domain).select(names)
 
 
 @pytest.fixture(scope="module")

@@ -153,11 +153,16 @@ def test_intervals_hold_for_the_people_that_they_name(kind, n, rare, options, sa
     ],
     ids=["design", "calibrate", "total_leakage"],
 )
-def test_a_domain_that_came_with_the_records_is_named_as_the_condition(promised):
-    """`Records.from_data` reads the domain off the records, and nobody can tell afterwards."""
+def test_a_domain_read_off_the_records_certifies_nothing(promised):
     coins = np.random.default_rng(0).integers(0, 2, (4_000, 3)).astype(str)
     table = pd.DataFrame(coins, columns=["a", "b", "c"])
-    assert any(DECLARED in note for note in promised(sp.Records.from_data(table)).notes)
+    read = sp.Records.from_data(table)
+    for records in (read, read.select(["a", "b"])):
+        with pytest.raises(sp.InputError, match="the domain of these records was read off them"):
+            promised(records)
+    declared = sp.Records.from_data(table, domain=read.domain)
+    for records in (declared, sp.Records(read.domain, read.codes, read.weights)):
+        assert any(DECLARED in note for note in promised(records).notes)
     assert not any(DECLARED in note for note in promised(table).notes)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import seepage as sp
 from searches import find_budgets
 from seepage.data.datasets import make_survey
+from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
 from seepage.designs import equal_budgets as budgets_module
 from seepage.designs.design_options import CalibrationOptions
@@ -20,7 +21,7 @@ from seepage.designs.equal_budgets import confirmed, largest_within, make_proble
 @pytest.fixture(scope="module")
 def few():
     names = ["age", "employment", "income", "coffee", "screen", "sleep"]
-    return Records.from_data(make_survey(4_000)).select(names)
+    return Records.from_data(make_survey(4_000), domain=survey_joint().domain).select(names)
 
 
 @pytest.fixture(scope="module")

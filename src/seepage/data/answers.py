@@ -6,7 +6,6 @@ user does not declare is fixed on a random part of the records, and the others, 
 only ones that certify anything for the population [theory-population: Which answers].
 """
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from seepage._numerics import Integers
 from seepage.data.answer_rule import AnswerRule, interval_edges, least_share, with_catch_all
+from seepage.data.counting.distinct import own_seed
 from seepage.data.domain import Attribute, Domain
 from seepage.data.table.bins import NumberSummary
 from seepage.data.table.column import is_number_type
@@ -120,9 +120,7 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> FixedDomain:
     """
     source = open_source(data, options)
     names = options.choose(source.names)
-    # another stream than NumPy's of the same seed, which may have made the table
-    own = int.from_bytes(hashlib.blake2b(f"part {rng}".encode(), digest_size=8).digest())
-    part = RandomPart(own, 2**64, options.person, source.fields)
+    part = RandomPart(own_seed("part", rng), 2**64, options.person, source.fields)
     batches, part = _read_part(source, names, part, options.scope == "table")
     held = _Held(source, _first_of_each(batches, options.person, source.fields))
     merging, scale = options.merges_answers, min(1.0, part.threshold / 2**64)

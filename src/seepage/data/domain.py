@@ -334,8 +334,17 @@ def sample_caution(counted: Counted) -> str | None:
     )
 
 
-def check_not_pooled(counted: Any) -> None:
-    """Raise an InputError if values were pooled by the counts that are to certify something."""
+def check_domain_stands(counted: Any) -> None:
+    """Raise an InputError if a domain was chosen by the records that are to certify something.
+
+    Pair counts do not tell: what is stated from them says that their domain is taken as declared.
+    """
+    if not getattr(counted, "declared", True):
+        raise InputError(
+            "the domain of these records was read off them, so they certify nothing for a "
+            "population; give the table itself, or read the records with a domain",
+            parameter="data",
+        )
     if counted.pooled:
         raise InputError(
             "pool: values pooled by the same counts certify nothing for a population; give the "

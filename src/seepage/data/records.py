@@ -24,6 +24,7 @@ from seepage.data.counting.distinct import (
     RecordSample,
     distinct,
     gather_local,
+    own_seed,
     pack,
     runs,
 )
@@ -106,6 +107,9 @@ class Records(Result):
     ----------
     fixed
         How the domain was fixed, where that was on a part of the records; else None.
+    declared
+        Whether the domain was given, or fixed on other records; if it was read off these very
+        records, they certify nothing for a population.
     pooled
         Whether values were merged by the counts of these very records, which then certify nothing
         for a population.
@@ -136,6 +140,7 @@ class Records(Result):
         if population is not None:
             self.population = _checks.integer(population, "population", self.records)
         self.fixed: FixedDomain | None = None
+        self.declared = True
         self.pooled = False
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
@@ -172,6 +177,7 @@ class Records(Result):
         new_gathering = _gathering(options.sample, rng)
         spark = uses_spark(data, options.engine, options.person)
         fixed, part = None, None
+        declared = options.domain is not None or options.scope == "population"
         if options.domain is None and (options.scope == "population" or options.merges_answers):
             from seepage.data.answers import fixed_on_part
 
@@ -188,7 +194,7 @@ class Records(Result):
             domain, gathered, (rows, weights) = read
         whole = options.sample is None or gathered.seen <= options.sample
         records = cls(domain, rows.T, weights, population=None if whole else gathered.seen)
-        records.fixed = fixed
+        records.fixed, records.declared = fixed, declared
         if options.pool is None:
             return records
         from seepage.data.recoding import pool_rare
@@ -268,7 +274,7 @@ class Records(Result):
     def like(self, domain: Domain, codes: ArrayLike) -> "Records":
         """Return these records with other codes, one row for each."""
         records = Records(domain, codes, self.weights, population=self.population)
-        records.pooled = self.pooled
+        records.declared, records.pooled = self.declared, self.pooled
         return records
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
@@ -361,7 +367,7 @@ def _gathering(sample: int | None, rng: int) -> Callable[[], Gathering]:
     """Return the constructor of an empty `DistinctRecords`, or of a `RecordSample`."""
     if sample is None:
         return DistinctRecords
-    return partial(RecordSample, _checks.integer(sample, "sample", 1), rng)
+    return partial(RecordSample, _checks.integer(sample, "sample", 1), own_seed("sample", rng))
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:

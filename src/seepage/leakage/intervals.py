@@ -20,7 +20,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, round_up
 from seepage._results import Result, json_ready
-from seepage.data.domain import Domain, check_not_pooled, short_list, target_and_source
+from seepage.data.domain import Domain, check_domain_stands, short_list, target_and_source
 from seepage.errors import InputError
 from seepage.leakage.deviations import binomial_confidence_limit
 from seepage.leakage.leaks import Leak
@@ -169,7 +169,7 @@ def ranked_pairs(values: Floats, ties: Floats) -> list[tuple[int, int]]:
 
 def population_intervals(matrix: "LeakageMatrix", confidence: float) -> LeakageIntervals:
     """Return the simultaneous intervals of all entries, see `LeakageMatrix.interval`."""
-    check_not_pooled(matrix.pairs)
+    check_domain_stands(matrix.pairs)
     limits = _PairIntervals(matrix, 1.0 - confidence)
     limits.compute()
     for values in (limits.lower, limits.upper):

@@ -12,7 +12,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, delta_text, summed_up
 from seepage._results import Result, json_ready
-from seepage.data.domain import Counted, Domain, check_not_pooled, how_many
+from seepage.data.domain import Counted, Domain, check_domain_stands, how_many
 from seepage.errors import GuaranteeError
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import Release, View
@@ -98,7 +98,7 @@ def check_whole_table(
         The end of the message: alternatives.
     """
     if scope == "population" and guarantee != "worst":
-        check_not_pooled(counted)
+        check_domain_stands(counted)
     if counted.population is not None and guarantee != "worst" and scope == "table":
         raise GuaranteeError(
             f"{what} need all records, and these are a {how_many(counted)}: people left out may "
