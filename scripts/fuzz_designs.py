@@ -1,7 +1,6 @@
 """Designs and shaped mechanisms against exact fractions, chosen domains against populations."""
 
 import collections
-import contextlib
 import decimal
 import itertools
 import math

@@ -78,6 +78,8 @@ class RecordOptions(DataOptions):
         super().__post_init__()
         _checks.choice(self.scope, "scope", ("table", "population"))
         _checks.choice(self.answers, "answers", ANSWERS)
+        if self.sample is not None:
+            _checks.integer(self.sample, "sample", 1)
         _checks.set_seed(self)
 
     @property
@@ -174,7 +176,9 @@ class Records(Result):
         Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
         rng = secrets.randbits(63) if options.rng is None else options.rng
-        new_gathering = _gathering(options.sample, rng)
+        new_gathering: Callable[[], Gathering] = DistinctRecords
+        if options.sample is not None:
+            new_gathering = partial(RecordSample, options.sample, own_seed("sample", rng))
         spark = uses_spark(data, options.engine, options.person)
         fixed, part = None, None
         declared = options.domain is not None or options.scope == "population"
@@ -361,13 +365,6 @@ class Records(Result):
         while name in columns:
             name += "_"
         return columns | {name: self.weights}
-
-
-def _gathering(sample: int | None, rng: int) -> Callable[[], Gathering]:
-    """Return the constructor of an empty `DistinctRecords`, or of a `RecordSample`."""
-    if sample is None:
-        return DistinctRecords
-    return partial(RecordSample, _checks.integer(sample, "sample", 1), own_seed("sample", rng))
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
