@@ -137,6 +137,8 @@ class FormVectors(ABC):
     def vectors(self, reports: Sequence[Any]) -> Floats:
         """Return the vector of each report, one row per report and one column per cell."""
         left, right = self.factors(reports)
+        if left.shape[1] == 1:
+            return np.asarray(left * right)
         return np.asarray(left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
     @abstractmethod
@@ -350,7 +352,8 @@ def _distinct(reports: Sequence[Any]) -> tuple[list[Any], Integers]:
     codes = np.zeros(len(reports[0]), dtype=np.int64)
     for column in reports:
         codes = codes * (int(column.values.max()) + 1) + column.values
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    narrow = codes.astype(np.min_scalar_type(int(codes.max())))  # sorted by radix
+    _, first, inverse = np.unique(narrow, return_index=True, return_inverse=True)
     return [column[first] for column in reports], inverse
 
 
