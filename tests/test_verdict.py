@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -297,3 +298,13 @@ def test_attributes_that_are_not_named_are_counted_singly():
     names = ["education", "education-num", "sex", "race", "age"]
     decision = sp.analyse("adult", 1.0, limit=3.0, columns=names).verdict.decision
     assert "5 of 5 attributes (education = education-num, sex, race and 1 more)" in decision
+
+
+def test_the_likelihood_ratio_of_a_leak_and_its_nats_agree():
+    leaks = sp.analyse("adult", 1.0).leaks()
+    told = [leak.sentence() for leak in leaks]
+    assert any("more for rare or missing values" in sentence for sentence in told)
+    for leak, sentence in zip(leaks, told, strict=True):
+        times = float(re.search(r" is ([0-9.]+) times", sentence)[1])
+        own = re.search(r"\(([0-9.]+) nats", sentence)
+        assert math.log(times) == pytest.approx(float(own[1]) if own else leak.leakage, abs=0.01)

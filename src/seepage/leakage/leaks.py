@@ -212,10 +212,15 @@ class Leak:
         return min(self.lower, self.supported)
 
     def sentence(self) -> str:
-        """Return the evidence in words: the witness, or else the leakage and its interval."""
+        """Return the evidence in words: the witness, or else the leakage and its interval.
+
+        Where rare or missing values have a larger leakage, the witness is given with its own.
+        """
         if self.witness is not None:
             value = self.leakage if self.supported is None else self.supported
-            return self.witness.sentence(value, self.source, self.target, self.delta)
+            seen = self.witness.sentence(value, self.source, self.target, self.delta)
+            same = f"{value:.2f}" == f"{self.leakage:.2f}"
+            return seen if same else f"{seen} ({value:.2f} nats; more for rare or missing values)"
         told = f"{self.source} -> {self.target}: {self.leakage:.2f} nats{delta_text(self.delta)}"
         if self.interval is None:
             return told
