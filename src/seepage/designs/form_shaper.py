@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from itertools import chain
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -133,12 +134,17 @@ class FormShaper:
     # Shaping ------------------------------------------------------------------------------------
 
     def improve(self, pool: FormPool, search: FormSearch) -> Iterator[ShareSolution]:
-        """Shape the forms of the solution, then candidates; yield the solution after each round."""
+        """Shape forms of the solution, then candidates; yield the solution after each round.
+
+        Candidates from the start if forms were shaped before, so that their gain is known.
+        """
         forms = [
             form
             for form in pool.support(MIN_SHAPED_SHARE)
             if form.is_product and self.can_improve(form)
         ]
+        if self.ratios:
+            forms = self._candidates(pool, search, pool.solution)
         while forms and not self.timer.expired():
             before = pool.solution
             shaped = self.shaped(forms, before.prices, ROUGH)
@@ -148,9 +154,8 @@ class FormShaper:
             if after.objective > before.objective * (1 - MIN_ROUND_DECREASE):
                 break
             forms = self._candidates(pool, search, after)
-        yield from self._refine(pool)
 
-    def _refine(self, pool: FormPool) -> Iterator[ShareSolution]:
+    def refine(self, pool: FormPool) -> Iterator[ShareSolution]:
         """Shape the shaped forms of the solution again, with `FINE` effort at its prices.
 
         All of its forms that may gain if none is shaped: the rough gap may hide a small gain.
@@ -283,14 +288,16 @@ class FormShaper:
 
 # The search for shaped forms --------------------------------------------------------------------
 
-MAX_POPULATION_CELLS = 16
-"""Maximum combinations of answers of a form that is shaped for the population."""
+POPULATION_CELLS = (16, MAX_SHAPED)
+"""Maximum combinations of answers of a form that is shaped for the population: a form of 32 takes
+five times as long as one of 16, so that larger ones follow where there is time."""
 
 TABLE_SEARCH_END = 0.3
 """Share of the time limit at which the search for forms to shape ends, for the table."""
 
-POPULATION_SEARCH_END, POPULATION_SHAPING_END = 0.25, 0.8
-"""The same for the population, and the share at which shaping ends; certification follows."""
+PRODUCT_SEARCH_END, POPULATION_SEARCH, POPULATION_SHAPING_END = 0.35, 0.1, 0.85
+"""For the population: the shares of the time limit at which the search for product forms ends, that
+each search for forms to shape takes at most, and at which shaping ends; certification follows."""
 
 
 def shape_forms(run: "DesignRun") -> None:
@@ -303,12 +310,21 @@ def shape_forms(run: "DesignRun") -> None:
     run.search()
     timer.seconds, problem.max_cells = seconds, math.inf
     shaper = FormShaper(run.certifier, problem.scorer.counter, timer)
-    run.run_rounds(shaper.improve(run.pool, run.search_forms))
+    rounds = shaper.improve(run.pool, run.search_forms), shaper.refine(run.pool)
+    run.run_rounds(chain.from_iterable(rounds))
 
 
 def _shape_for_population(run: "DesignRun") -> None:
-    """Search and shape on a fifth of the records; add the forms that the other records certify."""
+    """Search and shape on a fifth of the records; add the forms that the other records certify.
+
+    After a search for product forms on all records, which gains most and takes the least time.
+    """
     timer, seconds = run.timer, run.timer.seconds
+    timer.seconds = seconds * PRODUCT_SEARCH_END
+    run.search()
+    timer.seconds = seconds
+    if run.ended == "interrupted":
+        return
     confidence = halved(run.certifier.confidence or 0.0)
     fifth, rest = split_records(run.records, run.options.rng)
     scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
@@ -317,16 +333,20 @@ def _shape_for_population(run: "DesignRun") -> None:
         run.problem,
         scorer=ExactForms(FormCounter(scaled)),
         precisions=Precisions(scaled, old.joint, old.rows),
-        max_cells=MAX_POPULATION_CELLS,
+        max_cells=POPULATION_CELLS[0],
     )
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
     shaper = FormShaper(inner.certifier, FormCounter(fifth), timer)
     try:
-        timer.seconds = seconds * POPULATION_SEARCH_END
         inner.start()
-        inner.search()
-        timer.seconds = seconds * POPULATION_SHAPING_END
-        inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
+        for cells in POPULATION_CELLS:
+            inner.problem.max_cells = cells
+            end = seconds * POPULATION_SHAPING_END
+            timer.seconds = min(timer.elapsed + seconds * POPULATION_SEARCH, end)
+            inner.search()
+            timer.seconds = end
+            inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
+        inner.run_rounds(shaper.refine(inner.pool))
         chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if not form.is_product]
         timer.seconds = seconds
         certified = shaper.certified(chosen, FormCounter(rest), run.problem.scorer.counter)

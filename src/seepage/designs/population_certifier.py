@@ -32,7 +32,7 @@ TOLERANCE = 5e-4
 
 TOO_FEW = "no form of several questions is both certified for the population and better"
 
-PRIMING_FORMS, PRIMING_END = 3, 0.08
+PRIMING_FORMS, PRIMING_END = 3, 0.04
 """Random forms of each size whose limits are computed before the search, for `ScreenedForms`; and
 the share of the time limit at which that ends."""
 
