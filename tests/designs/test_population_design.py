@@ -67,7 +67,9 @@ def true_totals(weights, kernel, known=(), public=()):
 
 def worst(found, weights):
     """The largest true total over all forms of a design, minus its limit."""
-    known, public = ([DOMAIN.index(n) for n in names] for names in (found.known, found.public))
+    known, public = (
+        [DOMAIN.index(n) for n in names] for names in (found.settings["known"], found.public)
+    )
     totals = [true_totals(weights, kernel_of(form), known, public) for form in found.forms]
     return (np.array(totals) - found.limits).max()
 
