@@ -87,17 +87,24 @@ def test_large_tables_give_the_limits_of_all_sets():
 
 
 def test_lines_bound_every_set_from_above():
+    """Also where the tables of one source are bounded together."""
     rng = np.random.default_rng(0)
     excess = []
     for _ in range(12):
         size = int(rng.integers(3, 8))
         c, contrast = float(rng.uniform(5, 30)), float(rng.choice([0.5, 1, 2, 4, 30]))
+        tables = []
         for _ in range(5):
             base = rng.dirichlet([0.7] * size) * rng.choice([3, 300]) + 1e-3
             people = rng.integers(20, 5000, rng.integers(2, 6))
-            counts = np.array([rng.multinomial(n, rng.dirichlet(base)) for n in people])
-            found = upper_over_all_sets(counts / people[:, None], c / people, contrast)
-            excess.append(found - oracle(counts, "all", c, contrast, chernoff)[1])
+            tables.append(np.array([rng.multinomial(n, rng.dirichlet(base)) for n in people]))
+        shares = [counts / counts.sum(axis=1, keepdims=True) for counts in tables]
+        radii = [c / counts.sum(axis=1) for counts in tables]
+        found = upper_over_all_sets(shares, radii, contrast)
+        excess += [
+            value - oracle(counts, "all", c, contrast, chernoff)[1]
+            for value, counts in zip(found, tables, strict=True)
+        ]
     assert min(excess) >= -1e-12
     assert max(excess) <= 0.0011
     assert np.mean(excess) <= 1e-4
@@ -107,16 +114,16 @@ def test_lines_bound_reports_with_large_contrasts():
     """With a lower limit of 0 the ratio is 1 + lambda U: the lines' denominators tell nothing."""
     shares, radii = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]), np.array([0.1, 3.0])
     for contrast in (300.0, 700.0):
-        found = upper_over_all_sets(shares, radii, contrast)
+        found = upper_over_all_sets([shares], [radii], contrast)[0]
         assert contrast - 1e-9 <= found <= contrast
-    assert upper_over_all_sets(shares, radii, math.inf) == math.inf
+    assert upper_over_all_sets([shares], [radii], math.inf)[0] == math.inf
 
 
 def test_the_best_set_is_no_prefix():
     """Counts (0, 50, 0) and (6, 983, 11) at epsilon 3: the best set is {first}."""
     counts = np.array([[0, 50, 0], [6, 983, 11]])
     c = math.log(2 * 6 / 0.05)
-    found = upper_over_all_sets(counts / [[50], [1000]], c / np.array([50, 1000]), 3.0)
+    found = upper_over_all_sets([counts / [[50], [1000]]], [c / np.array([50, 1000])], 3.0)[0]
     truth = oracle(counts, "all", c, 3.0, chernoff)[1]
     assert truth - 1e-12 <= found <= truth + 0.002
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers, round_up
+from seepage._numerics import Floats, Integers, one_blas_thread, round_up
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, check_domain_stands, short_list, target_and_source
 from seepage.errors import InputError
@@ -171,7 +171,8 @@ def population_intervals(matrix: "LeakageMatrix", confidence: float) -> LeakageI
     """Return the simultaneous intervals of all entries, see `LeakageMatrix.interval`."""
     check_domain_stands(matrix.pairs)
     limits = _PairIntervals(matrix, 1.0 - confidence)
-    limits.compute()
+    with one_blas_thread():
+        limits.compute()
     for values in (limits.lower, limits.upper):
         values.flags.writeable = False
     return LeakageIntervals(matrix, confidence, limits.lower, limits.upper, tuple(limits.too_few()))
@@ -282,14 +283,14 @@ class _PairIntervals:
 
     def _compute_source(self, source: int) -> None:
         """Compute the intervals of all targets for a source with too many sets to enumerate."""
-        columns = self.columns.get(source)
-        for target in (k for k, size in enumerate(self.sizes) if size > 1 and k != source):
-            table, c = self.matrix.pairs.table(target, source), float(self.c[target, source])
-            if columns is None:
-                limits = line_intervals(table, self.sets[source], c)
-            else:
-                limits = column_intervals(table, columns, c)
-            self.lower[target, source], self.upper[target, source] = limits
+        targets = [k for k, size in enumerate(self.sizes) if size > 1 and k != source]
+        tables = [self.matrix.pairs.table(target, source) for target in targets]
+        columns, c = self.columns.get(source), self.c[targets, source]
+        if columns is None:
+            limits = line_intervals(tables, self.sets[source], c)
+        else:
+            limits = column_intervals(tables, columns, c)
+        self.lower[targets, source], self.upper[targets, source] = limits
 
     def too_few(self) -> Iterator[TooFew]:
         """Yield for each target the values with too few records, and the number that suffices.

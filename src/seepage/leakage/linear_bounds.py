@@ -8,10 +8,12 @@ is not attained by a prefix in the order of the likelihood ratio: limits are not
 But U is concave and L convex in the mass, so tangent lines bound the ratio from above, and with
 lines it is Dinkelbach's problem, whose optimal S has a closed form [theory-population: The bound
 over all sets].  The point of tangency determines how tight the bound is; the bound is always valid.
+
+All tables of one source are bounded together: most pairs of rows by lines tangent at one set, in
+O(m^2 t) without a sort, the others by lines tangent at the best point of the pair.
 """
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +25,7 @@ TINY = 1e-280
 """Smallest denominator of a ratio."""
 
 TOLERANCE = 1e-3
-"""Largest gap in nats between a certified bound and the best set."""
+"""Largest gap in nats between a certified bound and the best set of its table."""
 
 BRACKET_ROUNDS = 3
 """Bracketing steps in the search for the point of tangency of a pair of rows."""
@@ -41,7 +43,7 @@ MAX_SPLITS = 12
 """Maximum depth of branching: source values decided to be in S or not."""
 
 MAX_BRANCHES = 1 << 10
-"""Maximum number of branches of a batch; beyond it their current bounds are kept."""
+"""Maximum number of branches per table; beyond it their current bounds are kept."""
 
 MAX_CELLS = 1 << 16
 """Cells per batch of pairs of rows, so that they fit a core's cache."""
@@ -63,15 +65,8 @@ class _Branches(NamedTuple):
     radii: Floats
     some_in: Booleans
     some_out: Booleans
+    table: Integers
     bound: Floats
-
-    @classmethod
-    def of_rows(cls, rows: Floats, radii: Floats, pairs: Integers, bound: Floats) -> "_Branches":
-        """Return the root branches of pairs of rows (columns of `pairs`): all values are free."""
-        free = np.ones((len(bound), rows.shape[1]), dtype=np.bool_)
-        masses, none = np.zeros((len(bound), 2)), np.zeros(len(bound), dtype=np.bool_)
-        likelier, other = rows[pairs]
-        return cls(likelier, other, free, masses, radii[pairs].T, none, none, bound)
 
     def select(self, chosen: Booleans | Integers) -> "_Branches":
         return _Branches._make(part[chosen] for part in self)
@@ -116,13 +111,13 @@ class _Fractions(NamedTuple):
         gains, losses = (scale * slope)[:, :, None] * branches[:2]
         return cls(top, gains, bottom, losses)
 
-    def best(self, branches: _Branches, attained: float) -> Floats:
+    def best(self, branches: _Branches, attained: Floats) -> Floats:
         """Return the logarithms of the maxima over S, or `attained` where that is larger.
 
         Dinkelbach's iteration on all branches; the value is a valid bound wherever it stops.
         `seepage.leakage.solver` knows no constants in the ratio and no values fixed in S.
         """
-        ratio = np.full(len(branches.bound), math.exp(min(attained, 600.0)))
+        ratio = np.exp(np.minimum(attained, 600.0))
         for iteration in range(DINKELBACH_ROUNDS + 1):
             excess = self.gains - ratio[:, None] * self.losses
             chosen = _best_sets(excess, branches)
@@ -140,13 +135,15 @@ class _Fractions(NamedTuple):
         return np.asarray(above / np.maximum(below, TINY))
 
 
-def upper_over_all_sets(rows: Floats, radii: Floats, contrast: float) -> float:
-    """Return an upper bound of ln (1 + lambda U_x(S))/(1 + lambda L_x'(S)) over x != x' and all S.
+def upper_over_all_sets(
+    tables: Sequence[Floats], radii: Sequence[Floats], contrast: float
+) -> Floats:
+    """Return upper bounds of ln (1 + lambda U_x(S))/(1 + lambda L_x'(S)) over x != x' and all S.
 
     Parameters
     ----------
-    rows
-        P(source value given target value), shape (m, t).
+    tables
+        P(source value given target value) of each target, shapes (m, t) with the same t.
     radii
         c/n of each row.
     contrast
@@ -154,44 +151,85 @@ def upper_over_all_sets(rows: Floats, radii: Floats, contrast: float) -> float:
 
     Notes
     -----
-    Most pairs of rows are bounded by lines tangent at one set, in O(m^2 t) without a sort.  The
-    lines of the others are tangent at the best point of the pair's Neyman-Pearson curve, along
-    which the ratio is unimodal.  Where that point is a mixture of two sets with a ratio above that
-    of any set, as heavy source values cause, branch and bound separates the sets with the heaviest
-    value from those without.  Branches within `TOLERANCE` of the best set are closed.
+    The lines of a pair are tangent at the best point of its Neyman-Pearson curve, along which the
+    ratio is unimodal.  Where that point is a mixture of two sets with a ratio above that of any
+    set, as heavy source values cause, branch and bound separates the sets with the heaviest value
+    from those without.  Branches within `TOLERANCE` of the best set of their table are closed.
     """
-    pairs = np.stack(np.nonzero(~np.eye(len(rows), dtype=np.bool_)))
-    bounds, attained = np.full(pairs.shape[1], contrast), 0.0
-    for batch in _batches(np.arange(len(bounds)), rows):
-        branches = _Branches.of_rows(rows, radii, pairs[:, batch], bounds[batch])
-        bounds[batch], attained = _bounds_at_one_set(branches, contrast, attained)
-    loose = bounds > attained + TOLERANCE
-    certified = max(attained, float(bounds[~loose].max(initial=0.0)))
-    for batch in _batches(np.flatnonzero(loose), rows):
-        branches = _Branches.of_rows(rows, radii, pairs[:, batch], bounds[batch])
-        found, attained = _branch_and_bound(branches, contrast, attained)
-        certified = max(certified, found, attained)
-    return min(certified, contrast)
+    bounds = _RowPairs(tables, radii, contrast)
+    bounds.use_single_lines()
+    return bounds.use_pair_lines()
 
 
-def _batches(indices: Integers, rows: Floats) -> Iterator[Integers]:
-    step = max(1, MAX_CELLS // rows.shape[1])
-    return (indices[start : start + step] for start in range(0, len(indices), step))
+class _RowPairs:
+    """Bounds of all pairs of rows of all tables, whose rows are stacked in one array.
 
-
-def _bounds_at_one_set(
-    branches: _Branches, contrast: float, attained: float
-) -> tuple[Floats, float]:
-    """Return bounds by lines tangent at one set of each pair, and the largest ratio attained.
-
-    The set of a pair is the best one at the ratio that was attained before.
+    `bounds` holds a certified upper bound of each pair of rows, row-major by table in one flat
+    array, and `attained` the largest ratio of a set of each table.
     """
-    ratio = math.exp(min(attained, 600.0))
-    chosen = _best_sets(branches.likelier - ratio * branches.other, branches)
-    masses = np.stack([(row * chosen).sum(axis=1) for row in branches[:2]], axis=1)
-    lines = _Fractions.tangent(masses, branches, contrast)
-    attained = max(attained, min(float(np.log(lines.at(chosen)).max()), contrast))
-    return np.minimum(branches.bound, lines.best(branches, attained)), attained
+
+    def __init__(self, tables: Sequence[Floats], radii: Sequence[Floats], contrast: float) -> None:
+        self.rows, self.radii = np.concatenate(tables), np.concatenate(radii)
+        self.contrast = contrast
+        self.sizes = np.array([len(table) for table in tables])
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.offsets = np.cumsum(self.sizes**2) - self.sizes**2
+        self.table_of_pair = np.repeat(np.arange(len(tables)), self.sizes**2)
+        self.bounds = np.full(len(self.table_of_pair), contrast)
+        self.attained = np.zeros(len(tables))
+        for size, offset in zip(self.sizes.tolist(), self.offsets.tolist(), strict=True):
+            self.bounds[offset : offset + size**2 : size + 1] = 0.0  # of a row with itself
+
+    def use_single_lines(self) -> None:
+        """Bound all pairs of rows with lines tangent at one set each, which is fast.
+
+        The set of a pair is the best one at the ratio that its table has attained so far.
+        """
+        for batch in self._batches(np.flatnonzero(self._loose())):
+            branches = self._branches(batch)
+            ratio = np.exp(np.minimum(self.attained[branches.table], 600.0))[:, None]
+            chosen = _best_sets(branches.likelier - ratio * branches.other, branches)
+            masses = np.stack([(row * chosen).sum(axis=1) for row in branches[:2]], axis=1)
+            lines = _Fractions.tangent(masses, branches, self.contrast)
+            reached = np.minimum(np.log(lines.at(chosen)), self.contrast)
+            np.maximum.at(self.attained, branches.table, reached)
+            bounds = lines.best(branches, self.attained[branches.table])
+            self.bounds[batch] = np.minimum(branches.bound, bounds)
+
+    def _branches(self, pairs: Integers) -> _Branches:
+        """Return the root branches of pairs of rows: every source value is free."""
+        table = self.table_of_pair[pairs]
+        inside = np.divmod(pairs - self.offsets[table], self.sizes[table])
+        first, second = (self.starts[table] + row for row in inside)
+        none, count = np.zeros(len(pairs), dtype=np.bool_), len(pairs)
+        return _Branches(
+            self.rows[first],
+            self.rows[second],
+            np.ones((count, self.rows.shape[1]), dtype=np.bool_),
+            np.zeros((count, 2)),
+            np.stack([self.radii[first], self.radii[second]], axis=1),
+            none,
+            none,
+            table,
+            self.bounds[pairs],
+        )
+
+    def _batches(self, indices: Integers) -> Iterator[Integers]:
+        step = max(1, MAX_CELLS // self.rows.shape[1])
+        return (indices[start : start + step] for start in range(0, len(indices), step))
+
+    def _loose(self) -> Booleans:
+        """Return which bounds exceed the ratio attained in their table by more than TOLERANCE."""
+        return self.bounds > (self.attained + TOLERANCE)[self.table_of_pair]
+
+    def use_pair_lines(self) -> Floats:
+        """Return the certified bound of each table; loose pairs of rows by branch and bound."""
+        loose = self._loose()
+        tight = np.maximum.reduceat(np.where(loose, 0.0, self.bounds), self.offsets)
+        certified = np.maximum(tight, self.attained)
+        for batch in self._batches(np.flatnonzero(loose)):
+            _branch_and_bound(self._branches(batch), self.contrast, self.attained, certified)
+        return np.minimum(certified, self.contrast)
 
 
 def _certified(ratio: Floats, gain: Floats, bottom: Floats) -> Floats:
@@ -207,23 +245,23 @@ def _certified(ratio: Floats, gain: Floats, bottom: Floats) -> Floats:
         return np.log(bound * (1 + 1e-13))
 
 
-def _branch_and_bound(branches: _Branches, contrast: float, attained: float) -> tuple[float, float]:
-    """Return a certified bound of all branches, and the largest ratio attained."""
-    certified = 0.0
+def _branch_and_bound(
+    branches: _Branches, contrast: float, attained: Floats, certified: Floats
+) -> None:
+    """Raise, in place, the certified bound and the attained ratio of each table."""
     for depth in range(MAX_SPLITS + 1):
-        bound, attained = _bounds(branches, contrast, attained)
-        loose = bound > attained + TOLERANCE
-        last = depth == MAX_SPLITS or 2 * loose.sum() > MAX_BRANCHES
-        closed = bound if last else bound[~loose]
-        certified = max(certified, float(closed.max(initial=0.0)))
+        bound = _bounds(branches, contrast, attained)
+        loose = bound > attained[branches.table] + TOLERANCE
+        last = depth == MAX_SPLITS or 2 * loose.sum() > MAX_BRANCHES * len(attained)
+        closed = slice(None) if last else ~loose
+        np.maximum.at(certified, branches.table[closed], bound[closed])
         if last or not loose.any():
-            break
+            return
         branches = branches._replace(bound=bound).select(loose).split()
-    return certified, attained
 
 
-def _bounds(branches: _Branches, contrast: float, attained: float) -> tuple[Floats, float]:
-    """Return a certified bound of each branch, and the largest ratio of a set evaluated."""
+def _bounds(branches: _Branches, contrast: float, attained: Floats) -> Floats:
+    """Return a certified bound of each branch; raise `attained` in place by the sets evaluated."""
     bound, size = branches.bound.copy(), branches.likelier.shape[1]
     curve, proper = _curve(branches)
     active, indices = np.arange(len(bound)), np.tile(np.arange(size + 1.0), (len(bound), 1))
@@ -234,19 +272,20 @@ def _bounds(branches: _Branches, contrast: float, attained: float) -> tuple[Floa
         low = kl_lower(below, current.radii[:, 1:], KL_ROUNDS)
         ratios = log_ratio(high - low, low, contrast)
         if iteration == 0:
-            attained = max(attained, float(np.where(proper, ratios, 0.0).max()))
+            np.maximum.at(attained, current.table, np.where(proper, ratios, 0.0).max(axis=1))
         best = ratios.argmax(axis=1)[:, None]
         tangency = np.hstack([np.take_along_axis(mass, best, axis=1) for mass in (above, below)])
-        bounds = _Fractions.tangent(tangency, current, contrast).best(current, attained)
+        limit = attained[current.table]
+        bounds = _Fractions.tangent(tangency, current, contrast).best(current, limit)
         bound[active] = np.minimum(bound[active], bounds)
-        loose = bound[active] > attained + TOLERANCE
+        loose = bound[active] > limit + TOLERANCE
         if not loose.any():
             break
         width = (indices[:, 1] - indices[:, 0])[loose, None]
         centre = np.take_along_axis(indices, best, axis=1)[loose]
         indices = np.clip(centre + width * GRID, 0.0, size)
         active, curve = active[loose], [line[loose] for line in curve]
-    return bound, attained
+    return bound
 
 
 def _curve(branches: _Branches) -> tuple[list[Floats], Booleans]:

@@ -15,6 +15,7 @@ below the kl limits, which turn the maximum over S into Dinkelbach's problem of 
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -49,10 +50,7 @@ BATCH = 8
 """Sets whose limits are computed at once."""
 
 MAX_PAIRS = 32
-"""Pairs of rows per ratio whose lower limits are computed."""
-
-RANKING_ROUNDS = 1
-"""Iterations for the kl limits by which sets are ranked."""
+"""Pairs of rows per table and ratio whose lower limits are computed."""
 
 
 def statements(sets: LikelySets, size: int) -> int:
@@ -140,13 +138,13 @@ def _ranked_limits(
 ) -> tuple[float, float]:
     """Return the limits of one pair with many sets; hits of shape (m, sets).
 
-    Sets are ranked by kl limits, which are faster and never narrower than binomial ones.  The
-    upper limit is exact: binomial limits are computed of all sets whose kl limits exceed the
+    Sets are ranked by simple limits, which are fast and never narrower than binomial ones.  The
+    upper limit is exact: binomial limits are computed of all sets whose simple ones exceed the
     largest ratio so far.  The lower limit is the largest of the sets computed: any set gives a
     valid one.
     """
     people = totals[:, None]
-    masses = kl_interval(hits / np.maximum(people, 1), people, c + math.exp(-c), RANKING_ROUNDS)
+    masses = _simple_limits(hits, people, c + math.exp(-c))
     if paired:
         hits, masses = np.hstack([hits, people - hits]), _with_complements(masses)
     bounds = best_rows(masses.upper, masses.lower, contrast).ratio
@@ -168,8 +166,35 @@ def _largest(values: Floats, count: int) -> Integers:
     )
 
 
-def column_intervals(table: Integers, columns: Floats, c: float) -> tuple[float, float]:
-    """Return kl limits of the leakage about a target through a transition matrix.
+def _simple_limits(hits: Floats, totals: Integers, c: float) -> ConfidenceLimits:
+    """Return limits that contain those of `kl_lower` and `kl_upper`, by elementary inequalities.
+
+    kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least
+    (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), where that keeps q below 1/2, or
+    a (1 - a), or 1/4.
+    """
+    people = np.maximum(totals, 1)
+    a, r = hits / people, c / people
+    root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
+    upper, complement = (_simple_upper(share, r, root) for share in (a, 1.0 - a))
+    empty = totals == 0
+    lower = np.where(empty, 0.0, np.maximum(1.0 - complement, 0.0))
+    return ConfidenceLimits(lower, np.where(empty, 1.0, np.minimum(upper, 1.0)))
+
+
+def _simple_upper(a: Floats, r: Floats, root: Floats) -> Floats:
+    """Return the smaller of the two limits, `root` = sqrt(r (r + 2 a (1 - a))).
+
+    The q with (q - a)^2 = 2 r q (1 - q), unless it exceeds 1/2; and a + sqrt(2 r v), v the largest
+    s (1 - s) for s from a to 1.
+    """
+    wilson = (a + r + root) / (1 + 2 * r)
+    s = np.maximum(a, 0.5)
+    return np.minimum(wilson + (wilson > 0.5), a + np.sqrt(2 * r * (s * (1.0 - s))))
+
+
+def column_intervals(tables: Sequence[Integers], columns: Floats, c: Floats) -> ConfidenceLimits:
+    """Return kl limits of the leakages about all targets through a transition matrix.
 
     The likelihood of a report under x is the mean of its column over the people with x, between
     the smallest and the largest entry of the column.
@@ -179,62 +204,77 @@ def column_intervals(table: Integers, columns: Floats, c: float) -> tuple[float,
     scaled = np.divide(columns - smallest, width, out=np.zeros_like(columns), where=width > 0)
     with np.errstate(divide="ignore"):
         contrast = np.log(largest) - np.log(smallest)
-    totals = table.sum(axis=1)[:, None]
-    means = np.clip(table @ scaled / np.maximum(totals, 1), 0.0, 1.0)
-    lower, upper = map(float, _over_sets(kl_interval(means, totals, c), contrast))
+    lower, upper = np.zeros((2, len(tables)))
+    for index, (table, level) in enumerate(zip(tables, c.tolist(), strict=True)):
+        totals = table.sum(axis=1)[:, None]
+        means = np.clip(table @ scaled / np.maximum(totals, 1), 0.0, 1.0)
+        lower[index], upper[index] = _over_sets(kl_interval(means, totals, level), contrast)
     cap = float(contrast.max())
-    return min(max(lower - 1e-9, 0.0), cap), min(max(upper + 1e-9, 0.0), cap)
+    return ConfidenceLimits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))
 
 
 # All sets of a large alphabet --------------------------------------------------------------------
 
 
-def line_intervals(table: Integers, sets: LikelySets, c: float) -> tuple[float, float]:
-    """Return confidence limits of the leakage from a source with too many sets to list.
+def line_intervals(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> ConfidenceLimits:
+    """Return confidence limits of all targets from a source with too many sets to list.
 
     Parameters
     ----------
-    table
-        Target values by source values, shape (m, t), m at least 2.
+    tables
+        Target values by source values, shapes (m, t), m at least 2.
     sets
         The likely sets of the source's report.
     c
-        Each statement is wrong with probability at most e^-c.
+        One per table: each statement is wrong with probability at most e^-c.
 
     Notes
     -----
     Upper limits are over sets of all sizes; lower limits compare at most `MAX_ROWS` target values,
     those with the most records.
     """
-    contrast, people = sets.contrast, table.sum(axis=1)
-    lower, upper = 0.0, contrast
-    if (people > 0).sum() > 1 and contrast > 0:
-        frequent = table[_largest(people, MAX_ROWS)]
-        lower = _lower_over_best_pairs(frequent[frequent.any(axis=1)], c, sets)
-        if people.all():
-            upper = upper_over_all_sets(table / people[:, None], c / people, contrast)
-    limits = ConfidenceLimits(np.array(lower), np.array(upper))
-    lower, upper = map(float, _rounded(limits, np.array(contrast)))
-    return lower, upper
+    contrast = sets.contrast
+    lower, upper = np.zeros(len(tables)), np.full(len(tables), contrast)
+    people = [table.sum(axis=1) for table in tables]
+    varying = [k for k, number in enumerate(people) if (number > 0).sum() > 1]
+    complete = [k for k in varying if people[k].all()]
+    if varying and contrast > 0:
+        frequent = [tables[k][_largest(people[k], MAX_ROWS)] for k in varying]
+        frequent = [table[table.any(axis=1)] for table in frequent]
+        lower[varying] = _lower_over_best_pairs(frequent, c[varying], sets)
+    if complete and contrast > 0:
+        shares = [tables[k] / people[k][:, None] for k in complete]
+        radii = [c[k] / people[k] for k in complete]
+        upper[complete] = upper_over_all_sets(shares, radii, contrast)
+    return _rounded(ConfidenceLimits(lower, upper), np.full(len(tables), contrast))
 
 
-def _lower_over_best_pairs(counts: Integers, c: float, sets: LikelySets) -> float:
-    """Return the largest lower limit over the pairs of rows with the largest gains.
+def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Floats:
+    """Return the largest lower limit of each table over the pairs of rows with the largest gains.
 
     Gains are sum_u max(0, G[x, u] - H G[x', u]) less the Hoeffding deviations of both rows, at two
     ratios H; the set of a pair is the best one at H.
     """
-    people = counts.sum(axis=1)
-    rows, deviation = counts / people[:, None], np.sqrt(c / people / 2)
+    counts, contrast = np.concatenate(tables), sets.contrast
+    sizes, people = [len(table) for table in tables], counts.sum(axis=1)
+    rows, level = counts / people[:, None], np.repeat(c, sizes)
+    deviation = np.sqrt(level / people / 2)
     width = sets.size if sets.kind == "subsets" else None
-    best = 0.0
-    for ratio in np.exp(min(sets.contrast, 50.0) * np.array([0.1, 0.6])):
-        gain = sums_of_gains(rows, ratio * rows) - deviation[:, None] - ratio * deviation
-        np.fill_diagonal(gain, -np.inf)
-        x, y = np.divmod(_largest(gain.ravel(), MAX_PAIRS), len(rows))
+    best = np.zeros(len(tables))
+    for ratio in np.exp(min(contrast, 50.0) * np.array([0.1, 0.6])):
+        pairs = []
+        for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True):
+            table_rows = slice(end - size, end)
+            gain = sums_of_gains(rows[table_rows], ratio * rows[table_rows])
+            gain -= deviation[table_rows, None] + ratio * deviation[table_rows]
+            np.fill_diagonal(gain, -np.inf)
+            best_pairs = np.divmod(_largest(gain.ravel(), MAX_PAIRS), size)
+            pairs.append(np.array(best_pairs) + end - size)
+        x, y = np.concatenate(pairs, axis=1)
+        table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in pairs])
         chosen = best_sets(rows[x] - ratio * rows[y], width)
         above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
-        high = binomial_confidence_limit(above, people[x], c, above=False)
-        low = binomial_confidence_limit(below, people[y], c, above=True)
-        best = max(best, float(log_ratio(high - low, low, sets.contrast).max()))
+        high = binomial_confidence_limit(above, people[x], level[x], above=False)
+        low = binomial_confidence_limit(below, people[y], level[y], above=True)
+        np.maximum.at(best, table, log_ratio(high - low, low, contrast))
     return best

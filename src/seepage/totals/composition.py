@@ -201,7 +201,7 @@ def _population_limit(data: Records, target: int, budget: float, confidence: flo
     rows = counts / counts.sum(axis=1, keepdims=True)
     if rows.shape[1] < cells:  # a combination that never occurred
         rows = np.hstack([rows, np.zeros((len(rows), 1))])
-    return upper_over_all_sets(rows, c / people, budget)
+    return float(upper_over_all_sets([rows], [c / people], budget)[0])
 
 
 def merged_is_informative(data: Records) -> bool:
