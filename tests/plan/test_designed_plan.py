@@ -184,9 +184,9 @@ def test_limits_take_the_options_of_a_design(people):
 @pytest.mark.parametrize("shape", ["never", "forms"])
 def test_the_totals_in_the_table_are_those_of_a_direct_computation(shape):
     """Every report of a form, every two values of a target; shown rounded up by less than 0.01."""
-    records = sp.Records.from_data(
-        sp.make_survey(4_000, rng=3), columns=["coffee", "screen", "sleep"]
-    )
+    table = sp.make_survey(4_000, rng=3).select(["coffee", "screen", "sleep"])
+    declared = sp.count_pairs(table).domain
+    records = sp.Records.from_data(table, domain=declared)
     plan = sp.design(records, 2.0, seconds=3, shape=shape)
     codes, weights = records.codes, np.asarray(records.weights, dtype=float)
     checked = 0
