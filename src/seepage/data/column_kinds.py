@@ -35,8 +35,8 @@ MIN_VALUES = 50
 NEARLY_ALL = 0.9
 MIN_TABLE = 100
 """Minimum number of records from which a relation is more than chance."""
-SCREENED = 2**12
-"""Records on which all pairs of columns are compared before all records of the few that remain."""
+FIRST_SCREENED, SCREENED = 2**7, 2**12
+"""Records on which all pairs of columns, and those that remain, are compared before all records."""
 MAX_VALUES, MAX_SKIP_VALUES = 300, 20
 """Maximum number of values of a column that determines others, or whether others are missing."""
 MIN_PER_VALUE = 10
@@ -297,13 +297,13 @@ def relations(
     second = [np.sort(np.append(column.counts, column.missing))[-2] for column in profiles]
     varied, small = np.array(second) >= MIN_RECORDS, sizes <= MAX_VALUES
     gaps = np.array([MIN_RECORDS <= column.missing <= records - MIN_RECORDS for column in profiles])
-    maybe = skips = ~np.eye(len(sizes), dtype=np.bool_)
-    if pairs is None:
-        maybe, skips = _screened(profiles, sizes)
     sources = varied & small & (sizes * MIN_PER_VALUE <= records)
-    candidates = sources[:, None] & ((maybe & varied & small) | (skips & gaps))
+    others = sources[:, None] & ~np.eye(len(sizes), dtype=np.bool_)
+    maybe, skips = others & varied & small, others & gaps
+    if pairs is None:
+        _screen(profiles, sizes, maybe, skips)
     determines, skipped = np.zeros_like(maybe), dict[int, tuple[int, str]]()
-    for i, j in np.argwhere(candidates).tolist():
+    for i, j in np.argwhere(maybe | skips).tolist():
         occurs = _joint(profiles[i], profiles[j], pairs) > 0
         determines[i, j] = varied[j] and (occurs.sum(axis=1) <= 1).all()
         missing, present = occurs[:, -1], occurs[:, :-1].any(axis=1)
@@ -323,17 +323,24 @@ def relations(
     return found
 
 
-def _screened(profiles: Sequence[Profile], sizes: Integers) -> tuple[Booleans, Booleans]:
-    """Return which columns may determine which, and whether which is missing, on some records."""
+def _screen(profiles: Sequence[Profile], sizes: Integers, maybe: Booleans, skips: Booleans) -> None:
+    """Clear pairs of columns of which one does not determine the other, or whether it is missing.
+
+    Two records with equal values of the first column and different ones of the second suffice: most
+    pairs have them among few records.
+    """
     step = -(-profiles[0].records // SCREENED)
     codes = np.array([column.codes[::step] for column in profiles])
-    maybe, skips = ~np.eye(len(codes), dtype=np.bool_), ~np.eye(len(codes), dtype=np.bool_)
-    for i, column in enumerate(codes):
-        order = np.argsort(column, kind="stable")
-        equal = np.diff(column[order]) == 0
-        for found, values in ((maybe, codes), (skips, codes == sizes[:, None])):
-            found[i] &= ~(np.diff(values[:, order])[:, equal] != 0).any(axis=1)
-    return maybe, skips
+    for rows in (FIRST_SCREENED, codes.shape[1]):
+        for i, column in enumerate(codes[:, :rows]):
+            order = np.argsort(column, kind="stable")
+            equal = np.diff(column[order]) == 0
+            for left, ends in ((maybe[i], None), (skips[i], sizes)):
+                places = np.flatnonzero(left)
+                values = codes[np.ix_(places, order)]
+                if ends is not None:
+                    values = values == ends[places, None]
+                left[places] = ~(np.diff(values)[:, equal] != 0).any(axis=1)
 
 
 def _joint(first: Profile, second: Profile, pairs: PairCounts | None) -> NDArray[Any]:
