@@ -14,6 +14,7 @@ from seepage.data.datasets.survey import make_survey, survey_joint
 from seepage.data.inputs import as_pairs
 from seepage.errors import GuaranteeError
 from seepage.totals import exact_total as exact_module
+from seepage.totals.composition import independent_totals, sum_totals
 from seepage.totals.likelihood_columns import JointWitness
 from seepage.totals.result import GUARANTEES, KINDS
 from seepage.totals.total import choose_guarantee, total_leakage
@@ -221,3 +222,16 @@ def test_progress_is_shown(guarantee, scope):
     shares = [done / work for done, work in seen]
     assert shares == sorted(shares)
     assert shares[-1] == 1
+
+
+def test_an_alphabet_with_too_many_pairs_of_values_has_the_sum_of_maxima(monkeypatch):
+    """Log-ratios of all pairs of 65,000 values would take 31 GB."""
+    pairs = sp.load_pairs("adult").select(["race", "sex", "income", "relationship"])
+    matrix = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
+    by_pair, most = independent_totals(matrix)[0], sum_totals(matrix)[0]
+    assert (by_pair < most).all()
+    for module in ("totals.composition", "leakage.matrix"):
+        monkeypatch.setattr(f"seepage.{module}.RATIO_CELLS", 4)
+    bounded = independent_totals(matrix)[0]
+    assert bounded[[0, 3]].tolist() == most[[0, 3]].tolist()
+    assert bounded[[1, 2]].tolist() == by_pair[[1, 2]].tolist()

@@ -104,11 +104,14 @@ class LeakageMatrix(Result):
         """Yield (targets, sources, ratios): the largest log-ratio by pair of target values.
 
         `ratios` has shape (p, m, m), no entry above the leakage of source about target.  Not
-        yielded: sources that are not two-level, or named with a delta.
+        yielded: sources that are not two-level, or named with a delta, and targets with more than
+        `RATIO_CELLS` pairs of values.
         """
         unnamed = np.array([release.mechanism is None for release in self.releases])
         for targets, sources, channels in self.channel_stacks():
-            step = max(1, RATIO_CELLS // channels.shape[1] ** 2)
+            step = RATIO_CELLS // channels.shape[1] ** 2
+            if not step:
+                continue
             for sets, chosen, contrast in by_kind(self._sets, sources):
                 pure = unnamed[sources[chosen]] | (
                     self.deltas[targets[chosen], sources[chosen]] == 0

@@ -16,7 +16,7 @@ from seepage.data.records import Records
 from seepage.errors import GuaranteeError
 from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.linear_bounds import upper_over_all_sets
-from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
 from seepage.leakage.release import Release, View
 from seepage.totals.result import direct_leakage
 
@@ -84,10 +84,11 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     Notes
     -----
     O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every likely set
-    is possible.
+    is possible.  A target with more than `RATIO_CELLS` pairs of values has the sum of maxima.
     """
     values, deltas = sum_totals(matrix)
-    sums = [np.zeros((size, size)) for size in matrix.domain.sizes]
+    sizes = matrix.domain.sizes
+    sums = {k: np.zeros((m, m)) for k, m in enumerate(sizes) if m**2 <= RATIO_CELLS}
     rest = matrix.values.copy()
     for targets, sources, ratios in matrix.ratios_by_pair():
         rest[targets, sources] = 0.0
@@ -96,11 +97,11 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
         parts = np.add.reduceat(ratios[order], starts, axis=0)
         for target, part in zip(names.tolist(), parts, strict=True):
             sums[target] += part
-    for target, pairs in enumerate(sums):
+    for target, pairs in sums.items():
         own = direct_leakage(matrix.releases[target], matrix.view)[0]
         pairs += own + rest[target].sum()
         np.fill_diagonal(pairs, 0.0 if len(pairs) > 1 else np.inf)
-        values[target] = min(values[target], round_up(float(pairs.max()), 2 * len(sums)))
+        values[target] = min(values[target], round_up(float(pairs.max()), 2 * len(sizes)))
     return values, deltas
 
 
