@@ -339,17 +339,17 @@ def check_domain_stands(counted: Any) -> None:
 
     Pair counts do not tell: what is stated from them says that their domain is taken as declared.
     """
-    if not getattr(counted, "declared", True):
-        raise InputError(
-            "the domain of these records was read off them, so they certify nothing for a "
-            "population; give the table itself, or read the records with a domain",
-            parameter="data",
-        )
     if counted.pooled:
         raise InputError(
             "pool: values pooled by the same counts certify nothing for a population; give the "
             "table itself, or count in a declared domain",
             parameter="pool",
+        )
+    if not getattr(counted, "declared", True):
+        raise InputError(
+            "the domain of these records was read off them, so they certify nothing for a "
+            "population; give the table itself, or read the records with a domain",
+            parameter="data",
         )
 
 
