@@ -136,7 +136,7 @@ def test_a_form_with_one_question_is_checked_for_any_mechanism():
 
 def test_limits_are_compared_with_a_shared_confidence():
     people = sp.make_survey(3_000).select(["age", "income", "coffee", "sleep"])
-    found = sp.compare_limits(people, [3, 1, 2, 1], seconds=3, shape="never", precision=0.02)
+    found = sp.compare_limits(people, [3, 1, 2, 1], seconds=20, shape="never", precision=0.02)
     assert found.limits == (1.0, 2.0, 3.0)
     assert [plan.confidence for plan in found.plans] == [0.9834] * 3
     assert all(
@@ -148,7 +148,7 @@ def test_limits_are_compared_with_a_shared_confidence():
         assert all(sign * np.diff(columns[key]) > 0)
     wide = np.multiply(columns["half_width"], np.sqrt(found.people / np.array(columns["people"])))
     np.testing.assert_allclose(wide, 0.02, rtol=1e-3)
-    alone = sp.design(people, 2.0, seconds=3, shape="never", confidence=0.9834)
+    alone = sp.design(people, 2.0, seconds=20, shape="never", confidence=0.9834)
     assert [f.attributes for f in alone.forms] == [f.attributes for f in found.plans[1].forms]
     assert {row["series"] for row in found.chart().to_dict()["concat"][0]["data"]["values"]} == {
         "the design",
