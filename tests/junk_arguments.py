@@ -65,7 +65,7 @@ JUNK: dict[str, Any] = {
 
 HOOKS = {
     *("draw", "guess", "contributions", "tally", "frequencies", "supported", "packed"),
-    *("log_likelihood", "likelihood_ratio", "witness_report", "array", "from_array", "field"),
+    *("log_likelihood", "likelihood_ratio", "report_of", "array", "from_array", "field"),
     *("chart_rows", "of"),
 }
 """What mechanisms and kinds of reports define for the library, which calls it after its checks."""

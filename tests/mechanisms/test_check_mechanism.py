@@ -18,7 +18,6 @@ class TwoLevelHadamard(sp.HadamardResponse):
     name = "two-level hadamard"
     likely_sets = sp.TwoLevelMechanism.likely_sets
     pure_leakage = sp.TwoLevelMechanism.pure_leakage
-    witness_report = sp.Mechanism.witness_report
 
 
 class Understated(sp.GRR):
@@ -52,7 +51,7 @@ class Misdrawn(sp.GRR):
 
 class Misguessed(sp.OUE):
     name = "misguessed"
-    hit_rate = 0.5
+    miss_rate = 0.5
 
 
 class Leaky(sp.OUE):

@@ -112,7 +112,7 @@ def test_epsilon_and_delta_follow_from_the_probabilities(name: str, epsilon: flo
     """By enumeration: the largest log-ratio, or the largest excess over e^epsilon."""
     tested = make(name, 3, epsilon)
     if tested.reports is VectorReports:
-        witnesses = [tested.witness_report(likely) for likely in np.eye(3, dtype=bool)]
+        witnesses = [tested.report_of(likely) for likely in np.eye(3, dtype=bool)]
         groups = [likelihoods(tested, report) for report in witnesses]
     else:
         groups = [likelihoods(tested, group) for group in every_report(tested, seeds=20)]

@@ -89,7 +89,7 @@ def test_epsilon_zero_is_exactly_uniform():
 
 def test_large_budgets_stay_finite():
     mechanism = GRR(4, 800.0)
-    report = mechanism.witness_report(np.array([False, True, False, False]))
+    report = mechanism.report_of(np.array([False, True, False, False]))
     assert mechanism.log_likelihood(report).tolist() == [[-800.0, 0.0, -800.0, -800.0]]
     assert 40 < mechanism.realised_epsilon < 50
     codes = np.arange(4).repeat(100)
@@ -175,12 +175,6 @@ def test_damaged_reports_raise():
             with pytest.raises(InputError, match="from 0 to 3") as caught:
                 use(damaged)
             assert "77" not in str(caught.value)
-
-
-@pytest.mark.parametrize("likely", [[True, True, False], [False] * 3, [True, False]])
-def test_only_singletons_have_a_witness(likely):
-    with pytest.raises(InputError, match="exactly 1 of 3"):
-        GRR(3, 1.0).witness_report(np.array(likely))
 
 
 # Subset selection against enumeration of every subset ---------------------------------------------
@@ -355,9 +349,3 @@ def test_damaged_subset_reports_raise(words):
     for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood):
         with pytest.raises(InputError, match=r"exactly 2 of 6|bits below 6|must have 1 words"):
             use(damaged)
-
-
-@pytest.mark.parametrize("likely", [[True] * 6, [True] + [False] * 5, [True, True]])
-def test_only_subsets_of_the_right_size_have_a_witness(likely):
-    with pytest.raises(InputError, match="exactly 2 of 6"):
-        SubsetSelection(6, 0.5).witness_report(np.array(likely))

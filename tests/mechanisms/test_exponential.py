@@ -247,14 +247,6 @@ def test_guesses_are_the_report_or_the_likeliest_value():
     assert np.allclose(wide.log_likelihood(every), np.log(wide.channel().T))
 
 
-def test_witness_reports_exist_for_the_likeliest_values_only():
-    mechanism = exponential(DISTANCE, 1.0)
-    report = mechanism.witness_report(np.array([True, False, False, False]))
-    assert mechanism.log_likelihood(report)[0].argmax() == 0
-    with pytest.raises(InputError, match="the most likely values of some output"):
-        mechanism.witness_report(np.array([True, False, True, False]))
-
-
 # Edges -------------------------------------------------------------------------------------------
 
 

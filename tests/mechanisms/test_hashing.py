@@ -220,35 +220,6 @@ def test_guesses_lie_in_the_reported_bucket():
     assert len(np.unique(guesses[~some])) > 1
 
 
-@pytest.mark.parametrize("k", [1, 2, 5])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_split_of_a_small_alphabet_has_a_witness(family, k):
-    mechanism = family(k, 1.0)
-    for likely in itertools.product([False, True], repeat=k):
-        report = mechanism.witness_report(np.array(likely))
-        found = bucket_of(report.seeds[0], np.arange(k), mechanism.buckets) == report.buckets[0]
-        assert found.tolist() == list(likely)
-
-
-def test_a_split_out_of_reach_has_no_witness_but_its_leakage():
-    likely = np.arange(16) < 8
-    assert BLH(16, 1.0).witness_report(likely) is not None
-    assert OLH(16, 3.0).witness_report(likely) is None
-    assert BLH(200, 1.0).witness_report(np.arange(200) < 100) is None
-    found = BLH(200, 1.0).leakage(np.repeat(np.eye(2), 100, axis=1) / 100)
-    assert found.value == 1.0
-    assert found.witness.report is None
-    assert len(found.witness.likely) == 100
-
-
-def test_the_search_for_a_witness_ends(monkeypatch):
-    monkeypatch.setattr("seepage.mechanisms.hashing.MAX_SEEDS", 1 << 16)
-    mechanism = BLH(17, 1.0)
-    found = [mechanism.witness_report(np.arange(17) == value) for value in range(17)]
-    assert any(report is None for report in found)
-    assert any(report is not None for report in found)
-
-
 # Edges --------------------------------------------------------------------------------------------
 
 

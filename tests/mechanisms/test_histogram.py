@@ -279,9 +279,3 @@ def test_damaged_reports_raise(mechanism: SHE | Gaussian, vectors: list[list[flo
     for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood):
         with pytest.raises(InputError, match="reports must hold"):
             use(reports)
-
-
-@pytest.mark.parametrize("mechanism", [SHE(3, 1.0), Gaussian(3, 1.0, 1e-3)])
-def test_witness_needs_one_boolean_per_value(mechanism: SHE | Gaussian) -> None:
-    with pytest.raises(InputError, match="each of 3 values"):
-        mechanism.witness_report(np.array([True, False]))

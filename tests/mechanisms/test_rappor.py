@@ -1,4 +1,4 @@
-"""Basic RAPPOR: one report, many reports, and the permanent response behind them."""
+"""Basic RAPPOR: one report, and many of one permanent response."""
 
 import itertools
 import math
@@ -6,10 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from contract import read, write
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from seepage.errors import InputError
 from seepage.mechanisms.unary import BasicRAPPOR
@@ -106,72 +104,21 @@ def test_parameters_with_epsilon_0(f, p, q):
 @pytest.mark.parametrize(("f", "p", "q"), [*SETTINGS, (1e-30, 0.0, 1.0), (0.5, 0.3, 0.3)])
 def test_the_drawn_distribution_is_within_the_stated_epsilon(f, p, q):
     mechanism = BasicRAPPOR(4, f, p, q)
-    kept_bit, flip = mechanism._permanent.drawn
-    set_bit, unset_bit = (Fraction(step, 2**64) for step in mechanism._released)
-    assert flip == 1 - kept_bit >= Fraction(f) / 2
-    assert set_bit <= Fraction(q)
-    assert unset_bit >= min(Fraction(p), set_bit)
-    two_steps = (
-        (1 - flip) * set_bit + flip * unset_bit,
-        flip * set_bit + (1 - flip) * unset_bit,
-    )
     stated = (mechanism.true, mechanism.other)
-    at_once, kept, limit = (
-        true * (1 - other) / (other * (1 - true))
-        for true, other in (mechanism.drawn, two_steps, stated)
+    drawn, limit = (
+        true * (1 - other) / (other * (1 - true)) for true, other in (mechanism.drawn, stated)
     )
-    assert 1 <= at_once <= limit
-    assert 1 <= kept <= limit
+    assert 1 <= drawn <= limit
     assert mechanism.realised_epsilon <= mechanism.epsilon
-    assert math.exp(mechanism.realised_epsilon) >= max(at_once, kept) * (1 - 1e-12)
+    assert math.exp(mechanism.realised_epsilon) >= drawn * (1 - 1e-12)
 
 
-def test_the_permanent_response_is_flipped_as_stated():
-    n, k = 30_000, 5
-    mechanism = BasicRAPPOR(k, 0.4, 0.2, 0.9)
-    codes = np.arange(n) % k
-    wrong = mechanism.permanent(codes, 3).bits() != np.eye(k, dtype=bool)[codes]
-    for value in range(k):
-        assert stats.binomtest(int(wrong[:, value].sum()), n, 0.2).pvalue > 1e-6
-        assert stats.binomtest(int(wrong[:, value].sum()), n, 0.2 * 0.9).pvalue < 1e-9
-
-
-def test_the_instantaneous_response_sees_only_the_permanent_one():
-    n, k = 30_000, 5
-    mechanism = BasicRAPPOR(k, 0.4, 0.2, 0.9)
-    codes = np.arange(n) % k
-    kept = mechanism.permanent(codes, 3)
-    bits, released = kept.bits(), mechanism.instantaneous(kept, 4).bits()
-    is_true = np.eye(k, dtype=bool)[codes]
-    for part in (is_true, ~is_true):
-        for kept_bit, rate in ((True, 0.9), (False, 0.2)):
-            chosen = released[part & (bits == kept_bit)]
-            assert stats.binomtest(int(chosen.sum()), chosen.size, rate).pvalue > 1e-6
-            assert stats.binomtest(int(chosen.sum()), chosen.size, rate * 0.8).pvalue < 1e-6
-
-
-def test_many_collections_converge_to_the_permanent_response():
-    mechanism = BasicRAPPOR(4, 0.5, 0.2, 0.8)
-    kept = mechanism.permanent(np.arange(200) % 4, 1)
-    rng = np.random.default_rng(2)
-    collected = sum(mechanism.instantaneous(kept, rng).bits().astype(int) for _ in range(300))
-    assert np.array_equal(collected > 150, kept.bits())
-    assert not np.array_equal(kept.bits(), np.eye(4, dtype=bool)[np.arange(200) % 4])
-
-
-@pytest.mark.parametrize("steps", ["at once", "kept"])
-def test_estimates_are_unbiased_and_their_errors_right(steps):
+def test_estimates_are_unbiased_and_their_errors_right():
     mechanism = BasicRAPPOR(5, 0.3, 0.2, 0.9)
     codes = np.repeat(np.arange(5), [800, 600, 400, 200, 0])
     truth = np.bincount(codes, minlength=5) / len(codes)
     rng = np.random.default_rng(4)
-
-    def reports():
-        if steps == "at once":
-            return mechanism.perturb(codes, rng)
-        return mechanism.instantaneous(mechanism.permanent(codes, rng), rng)
-
-    runs = [mechanism.estimate(reports()) for _ in range(300)]
+    runs = [mechanism.estimate(mechanism.perturb(codes, rng)) for _ in range(300)]
     scores = np.array([(run.frequencies - truth) / run.standard_errors for run in runs])
     assert np.abs(scores.mean(axis=0)).max() < 5 / math.sqrt(len(runs))
     spread = scores.std()
@@ -180,37 +127,10 @@ def test_estimates_are_unbiased_and_their_errors_right(steps):
     assert not 0.9 < spread * 1.3 < 1.1
 
 
-def test_permanent_responses_are_not_accepted_as_reports(tmp_path):
-    mechanism = BasicRAPPOR(4)
-    kept = mechanism.permanent([0, 1, 2])
-    with pytest.raises(InputError, match="must come from"):
-        mechanism.estimate(kept)
-    with pytest.raises(InputError, match=r"must come from .*'p': 0.75, 'q': 0.25"):
-        mechanism.instantaneous(mechanism.perturb([0, 1], 1))
-    with pytest.raises(InputError, match=r"must come from .*'p': 0.75, 'q': 0.25"):
-        mechanism.instantaneous(BasicRAPPOR(4, 0.25).permanent([0, 1], 1))
-    write(kept, tmp_path / "kept.parquet")
-    again = read(tmp_path / "kept.parquet")
-    assert len(mechanism.instantaneous(again)) == 3
-
-
-def test_seeds_and_secure_draws():
-    mechanism = BasicRAPPOR(40)
-    codes = np.arange(100) % 40
-    kept = [mechanism.permanent(codes, seed).words for seed in (1, 1, 2)]
-    assert np.array_equal(kept[0], kept[1])
-    assert not np.array_equal(kept[0], kept[2])
-    assert not np.array_equal(mechanism.permanent(codes).words, mechanism.permanent(codes).words)
-    with pytest.raises(InputError, match="from 0 to 39"):
-        mechanism.permanent([40], 1)
-
-
-def test_one_value_and_no_reports():
+def test_one_value():
     mechanism = BasicRAPPOR(1)
     assert mechanism.epsilon == mechanism.epsilon_infinity == mechanism.epsilon_after(9) == 0
     assert mechanism.estimate(mechanism.perturb([0, 0], 1)).frequencies.tolist() == [1.0]
-    empty = BasicRAPPOR(3).permanent([], 1)
-    assert len(BasicRAPPOR(3).instantaneous(empty)) == 0
 
 
 @pytest.mark.parametrize(

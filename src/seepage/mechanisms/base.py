@@ -76,6 +76,11 @@ class Mechanism(ABC):
         The alphabet size, at least 1.
     parameters
         The parameters as plain JSON; with the name and k they identify the mechanism's reports.
+
+    Attributes
+    ----------
+    outputs
+        The number of values of `ValueReports`: k, unless a mechanism sets another.
     """
 
     name: str
@@ -88,16 +93,11 @@ class Mechanism(ABC):
     """Whether the constructor is `(k, epsilon, delta)`, with delta > 0."""
 
     def __init__(self, k: int, **parameters: Any) -> None:
-        self.k = _checks.integer(k, "k", 1)
+        self.k = self.outputs = _checks.integer(k, "k", 1)
         for name, check in (("epsilon", _checks.epsilon), ("delta", _checks.delta)):
             if name in parameters:
                 parameters[name] = check(parameters[name])
         self.parameters = parameters
-
-    @cached_property
-    def outputs(self) -> int:
-        """The number of values of `ValueReports`: k, unless a mechanism sets or defines another."""
-        return self.k
 
     @classmethod
     def create(cls, k: int, epsilon: float, delta: float = 0.0) -> "Mechanism":
@@ -137,10 +137,8 @@ class Mechanism(ABC):
 
     @property
     def bits(self) -> float:
-        """The size of one report in bits: log2 of the number of outputs, if they are numbered."""
-        report = self.draw(np.zeros(1, dtype=np.int64), Randomness(None))
-        numbered = isinstance(report, ValueReports)
-        return math.log2(self.outputs) if numbered else 8.0 * int(report.array().nbytes)
+        """The size of one report in bits: log2 of the number of outputs, unless it is defined."""
+        return math.log2(self.outputs)
 
     # Reports ------------------------------------------------------------------------------------
 
@@ -156,7 +154,14 @@ class Mechanism(ABC):
             None draws from the operating system's secure generator, as a collection must.  A
             seed or NumPy generator is for research: the same seed gives the same reports.
         """
-        return self.draw(self.checked_codes(codes), randomness(rng))
+        array = _checks.array(codes, "codes")
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise InputError("codes must be a one-dimensional array of integers", parameter="codes")
+        outside = (array < 0) | (array >= self.k)
+        if outside.any():
+            rule = f"codes must be from 0 to {self.k - 1}; row {outside.argmax()} is outside"
+            raise InputError(rule, parameter="codes")
+        return self.draw(array.astype(np.int64, copy=False), randomness(rng))
 
     @abstractmethod
     def draw(self, codes: Integers, source: Randomness) -> Reports:
@@ -175,13 +180,6 @@ class Mechanism(ABC):
     def one_hot_map(self) -> tuple[float, float]:
         """(a, b) such that (c - b) / a is an unbiased one-hot vector for a contribution c."""
         return 1.0, 0.0
-
-    def supported(self, reports: Any) -> Booleans:
-        """Return which values each report supports: one row per report, one column per value.
-
-        Defined for two-level mechanisms, whose report is a set of likely values.
-        """
-        raise InputError(f"a report of {self.name} does not support a set of values")
 
     def tally(self, reports: Any) -> Floats:
         """Return the k sums of contributions, from which frequencies are estimated; additive."""
@@ -255,15 +253,15 @@ class Mechanism(ABC):
         """Return one guess for each report of a batch: the likeliest value, ties at random."""
         return argmax_random_ties(self.log_likelihood(reports), source)
 
-    @cached_property
+    @property
     def hit_rate(self) -> float:
         """The probability a = P(guess = u given u) [theory: The paper's attacker]."""
-        raise InputError(f"mechanism {self.name!r} does not define hit_rate")
+        return 1.0 - self.miss_rate
 
-    @property
+    @cached_property
     def miss_rate(self) -> float:
         """The probability 1 - a of a wrong guess."""
-        return 1.0 - self.hit_rate
+        raise InputError(f"mechanism {self.name!r} does not define miss_rate")
 
     @property
     def guess_contrast(self) -> float:
@@ -311,10 +309,6 @@ class Mechanism(ABC):
         """
         return None
 
-    def witness_report(self, likely: Booleans) -> Any:
-        """Return a report whose likely set is exactly `likely`; None where none is known."""
-        return None
-
     def leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return the exact leakage of the whole report about a target, with its witness.
 
@@ -322,15 +316,24 @@ class Mechanism(ABC):
         supremum, `pure_leakage`, may be far above epsilon; then it is the pair of l =
         bound(epsilon) and its delta [theory: The certified delta], a point of `profile()`.
         """
-        self.check_columns(G)
+        matrix = as_matrix(G)
+        if matrix.shape[1] != self.k:
+            raise InputError(
+                f"the channel must have {self.k} columns, one for each input of the mechanism, "
+                f"got {matrix.shape[1]}"
+            )
         pure, budget = self.pure_leakage(G), (self.epsilon, self.delta)
-        return relaxed_leakage(G, pure, budget, partial(self._delta_at, as_matrix(G), pure.value))
+        return relaxed_leakage(G, pure, budget, partial(self._delta_at, matrix, pure.value))
 
     def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return the largest two-level ratio over the likely sets [theory: Whole reports]."""
         if self.likely_sets is None:
             raise InputError(f"mechanism {self.name!r} defines no likely_sets or pure_leakage")
-        return two_level_leakage(G, self.likely_sets, report=self.witness_report)
+        return two_level_leakage(G, self.likely_sets, report=self.report_of)
+
+    def report_of(self, likely: Booleans) -> Reports | None:
+        """Return a report with this likely set, for a witness; None where none is known."""
+        return None
 
     def privacy_profile(self, epsilon: float) -> float:
         """Return the smallest known delta with which the mechanism is (epsilon, delta)-LDP."""
@@ -344,10 +347,6 @@ class Mechanism(ABC):
             return delta_at(matrix, pure, self.privacy_profile, leakage)
 
     # Checks -------------------------------------------------------------------------------------
-
-    def checked_codes(self, codes: ArrayLike) -> Integers:
-        """Return codes as integers; raise where one is not an integer from 0 to k - 1."""
-        return integer_codes(codes, self.k, "codes")
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism with these parameters."""
@@ -364,26 +363,6 @@ class Mechanism(ABC):
         if isinstance(reports, ValueReports):
             reports.below(self.outputs)
 
-    def check_columns(self, G: Channel | ArrayLike) -> None:
-        """Raise where a channel does not have k columns."""
-        columns = as_matrix(G).shape[1]
-        if columns != self.k:
-            raise InputError(
-                f"the channel must have {self.k} columns, one for each input of the mechanism, "
-                f"got {columns}"
-            )
-
     def __repr__(self) -> str:
         parts = ", ".join(f"{key}={value}" for key, value in self.describe().items())
         return f"{type(self).__name__}({parts})"
-
-
-def integer_codes(codes: ArrayLike, k: int, what: str) -> Integers:
-    """Return codes as integers; raise where one is not an integer from 0 to k - 1."""
-    array = _checks.array(codes, what)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InputError(f"{what} must be a one-dimensional array of integers", parameter=what)
-    if array.size and (array.min() < 0 or array.max() >= k):
-        row = int(np.flatnonzero((array < 0) | (array >= k))[0])
-        raise InputError(f"{what} must be from 0 to {k - 1}; row {row} is outside", parameter=what)
-    return array.astype(np.int64, copy=False)

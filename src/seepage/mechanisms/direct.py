@@ -78,9 +78,9 @@ class DirectResponse(MixtureMechanism):
         """Return the reported values themselves [paper, Appendix B]."""
         return reports.below(self.k)
 
-    def witness_report(self, likely: Booleans) -> ValueReports:
+    def report_of(self, likely: Booleans) -> ValueReports:
         """Return the report of the one likely value."""
-        return ValueReports.of(self.describe(), np.flatnonzero(self._checked_set(likely)), self.k)
+        return ValueReports.of(self.describe(), np.flatnonzero(likely), self.k)
 
 
 class GRR(DirectResponse):

@@ -148,9 +148,10 @@ class Gaussian(HistogramEncoding):
         """Singletons with infinite contrast; 0 for k = 1."""
         return LikelySets("singletons", math.inf if self.k > 1 else 0.0)
 
-    def witness_report(self, likely: Booleans) -> VectorReports:
+    def report_of(self, likely: Booleans) -> VectorReports:
         """Return a report that favours the likely values by a log-likelihood ratio of 700."""
-        return self._report(np.where(likely, WITNESS_NATS * self.sigma * self.sigma, 0.0))
+        vector = np.where(likely, WITNESS_NATS * self.sigma * self.sigma, 0.0)
+        return VectorReports(self.describe(), vector[None])
 
 
 class GaussianGrid(NoiseGrid):

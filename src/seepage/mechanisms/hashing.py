@@ -55,12 +55,6 @@ _ROUNDS = (
     (np.uint64(27), np.uint64(0x94D049BB133111EB)),
 )
 
-MAX_SEEDS = 1 << 22
-"""Maximum number of seeds tried in the search for a witness, about a tenth of a second."""
-
-FIRST_SEEDS = 1 << 9
-"""Number of seeds tried at once at first; few values need no more."""
-
 
 def bucket_of(seeds: ArrayLike, values: ArrayLike, buckets: int) -> Words:
     """Return the bucket of each value under each seed's hash function.
@@ -105,8 +99,7 @@ class LocalHashing(MixtureMechanism):
     `leakage` takes every set of values as a possible likely set, which holds for a hash family
     that contains every split of the alphabet [theory: Whole reports].  This one has 2^64 functions:
     up to about 60 values for g = 2, fewer for more buckets, it is likely to contain every split and
-    the leakage is exact; beyond, it is an upper bound.  `witness_report` returns a report for a
-    split if a seed is expected within four million tries (about 20 values for g = 2); else None.
+    the leakage is exact; beyond, it is an upper bound.  A witness has the set, and no seed of it.
 
     `perturb` is O(1) per report; `estimate` and `infer` hash all k values for each report, O(n k).
     """
@@ -147,56 +140,9 @@ class LocalHashing(MixtureMechanism):
         return np.asarray(hashed == reports.buckets[:, None])
 
     @cached_property
-    def hit_rate(self) -> float:
-        """The rate a = p (g/k) (1 - (1-1/g)^k) + (1-p) (1-1/g)^(k-1) / k, summed directly."""
-        log_outside = math.log1p(-1 / self.buckets)
-        chosen = -math.expm1(self.k * log_outside) * self.buckets / self.k
-        empty = math.exp((self.k - 1) * log_outside) / self.k
-        return float(self.true) * chosen + float(1 - self.true) * empty
-
-    @cached_property
     def _logarithms(self) -> tuple[float, float]:
         """The log-probabilities of the true bucket and of each other bucket."""
         return log_nearest(self.true), log_nearest((1 - self.true) / (self.buckets - 1))
-
-    def witness_report(self, likely: Booleans) -> HashReports | None:
-        """Return a report whose bucket holds exactly the values `likely`; None if none is found.
-
-        Seeds are tried in ascending order up to `MAX_SEEDS`; none where more are expected to be
-        needed.
-        """
-        members = np.asarray(likely, dtype=np.bool_)
-        if self._expected_tries(int(members.sum())) > MAX_SEEDS:
-            return None
-        start, end = 0, FIRST_SEEDS
-        while start < MAX_SEEDS:
-            seeds = np.arange(start, end, dtype=np.uint64)
-            report = self._first_with_set(seeds, members)
-            if report is not None:
-                return report
-            start, end = end, min(4 * end, end + ROWS, MAX_SEEDS)
-        return None
-
-    def _expected_tries(self, size: int) -> float:
-        """Return the expected number of seeds to try for a set of this size."""
-        outside = (self.k - size) * math.log1p(-1 / self.buckets)
-        together = -max(0, size - 1) * math.log(self.buckets)
-        return math.exp(min(700.0, -outside - together))
-
-    def _first_with_set(self, seeds: Words, members: Booleans) -> HashReports | None:
-        """Return the report of the first seed with a bucket of exactly these members, or None."""
-        inside, outside = np.flatnonzero(members), np.flatnonzero(~members)
-        if len(inside):
-            buckets = bucket_of(seeds, inside[0], self.buckets)
-        else:
-            buckets = np.zeros(len(seeds), dtype=np.uint64)
-        for value in (*inside[1:], *outside):
-            agrees = (bucket_of(seeds, value, self.buckets) == buckets) == members[value]
-            seeds, buckets = seeds[agrees], buckets[agrees]
-        if not len(seeds):
-            return None
-        bucket = buckets[:1].astype(np.min_scalar_type(self.buckets - 1))
-        return HashReports(self.describe(), seeds[:1], bucket)
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism, or a bucket is not below g."""

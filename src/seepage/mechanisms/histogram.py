@@ -167,14 +167,6 @@ class HistogramEncoding(Mechanism):
         reports.check_within(-MAX_ENTRY, MAX_ENTRY)
         return argmax_random_ties(reports.vectors, source)
 
-    @cached_property
-    def hit_rate(self) -> float:
-        """The probability a = integral of f(y - 1) F(y)^(k-1) dy that the true entry is largest.
-
-        f and F are the noise's density and distribution function [theory: The paper's attacker].
-        """
-        return 1.0 - self.miss_rate
-
     def log_likelihood(self, reports: VectorReports) -> Floats:
         """Return the log-density of each report, one column per value u."""
         self.check_reports(reports)
@@ -182,13 +174,6 @@ class HistogramEncoding(Mechanism):
         return self._log_density_around_zero(reports.vectors)[
             :, None
         ] + self._log_likelihood_ratios(reports.vectors)
-
-    def _report(self, vector: Floats) -> VectorReports:
-        if vector.shape != (self.k,):
-            raise InputError(
-                f"likely must hold one boolean for each of {self.k} values", parameter="likely"
-            )
-        return VectorReports(self.describe(), vector[None].astype(np.float64))
 
 
 class SHE(HistogramEncoding):
@@ -267,7 +252,11 @@ class SHE(HistogramEncoding):
 
     @cached_property
     def miss_rate(self) -> float:
-        """The probability 1 - a that another entry is the largest, in closed form."""
+        """The probability 1 - a that another entry is the largest, in closed form.
+
+        a = integral of f(y - 1) F(y)^(k-1) dy, f and F the noise's density and distribution
+        function [theory: The paper's attacker].
+        """
         return laplace_miss_rate(self.scale, self.k)
 
     @property
@@ -275,9 +264,9 @@ class SHE(HistogramEncoding):
         """Any set: the likely values have entries of at least 1, the others of at most 0."""
         return LikelySets("all", self.epsilon)
 
-    def witness_report(self, likely: Booleans) -> VectorReports:
+    def report_of(self, likely: Booleans) -> VectorReports:
         """Return the report with 1 for the likely values and 0 for the others."""
-        return self._report(np.where(likely, 1.0, 0.0))
+        return VectorReports(self.describe(), np.where(likely, 1.0, 0.0)[None])
 
 
 class LaplaceGrid(NoiseGrid):

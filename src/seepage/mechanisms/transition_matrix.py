@@ -61,26 +61,9 @@ class ListedMechanism(Mechanism):
         return np.asarray(self.channel() @ guesses)
 
     @cached_property
-    def hit_rate(self) -> float:
-        """The probability of a right guess, averaged over the values."""
-        return float(np.diag(self.inferred_channel()).mean())
-
-    @property
     def miss_rate(self) -> float:
         """The probability of a wrong guess, averaged over the values."""
-        return 1.0 - self.hit_rate
-
-    @property
-    def _likely(self) -> Booleans:
-        """The values of maximum likelihood for each output, k x outputs."""
-        return np.asarray(self._relative == self._relative.max(axis=0))
-
-    def witness_report(self, likely: Booleans) -> ValueReports:
-        """Return an output whose values of maximum likelihood are exactly `likely`."""
-        matches = np.flatnonzero((self._likely == np.asarray(likely)[:, None]).all(axis=0))
-        if not len(matches):
-            raise InputError("likely must be the most likely values of some output, got others")
-        return ValueReports.of(self.describe(), matches[:1], self.outputs)
+        return 1.0 - float(np.diag(self.inferred_channel()).mean())
 
     def pure_leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r], W = G C, rounded up.
@@ -106,7 +89,8 @@ class ListedMechanism(Mechanism):
             return Leakage(0.0, None)
         rows = int(likelihood[:, output].argmax()), int(likelihood[:, output].argmin())
         report = ValueReports.of(self.describe(), np.array([output]), self.outputs)
-        witness = named_witness(G, *rows, self._likely[:, output], report)
+        likely = self._relative[:, output] == high[output]
+        witness = named_witness(G, *rows, likely, report)
         terms, epsilon = self.k + self.outputs + 64, self.epsilon
         slack = UNIT * (16 * terms * min(epsilon, 1.0) + 8 * epsilon)
         return Leakage(min(float(ratios[output]) + slack, epsilon), witness)

@@ -84,8 +84,7 @@ class TwoLevelMechanism(Mechanism):
         self.size = size
         if size is not None:
             other = self._other_probability(true, size)
-        elif other is None:
-            raise InputError("other must be given unless size is, got neither", parameter="other")
+        assert other is not None
         self.true, self.other = Fraction(true), Fraction(other)
 
     def _other_probability(self, true: Fraction, size: int) -> Fraction:
@@ -183,46 +182,22 @@ class TwoLevelMechanism(Mechanism):
 
     # The adversary ------------------------------------------------------------------------------
 
-    def _checked_set(self, likely: Booleans) -> Booleans:
-        """Return a set of values that a report can support; raise for one of another size."""
-        bits = np.asarray(likely, dtype=np.bool_)
-        if bits.shape != (self.k,) or self.size not in (None, bits.sum()):
-            number = "any" if self.size is None else f"exactly {self.size}"
-            raise InputError(
-                f"likely must select {number} of {self.k} values, got {bits.sum()} of {bits.size}",
-                parameter="likely",
-            )
-        return bits
-
     def guess(self, reports: Any, source: Randomness) -> Integers:
         """Return a value uniform among the supported ones, or among all if none is."""
         return guess_supported(self.packed(reports), self.k, source)
 
     @cached_property
-    def hit_rate(self) -> float:
-        """The rate a = p / w for sets of w values [theory: The paper's attacker].
-
-        For any set, a = p (1 - (1-q)^k) / (k q) + (1-p) (1-q)^(k-1) / k.
-        """
-        return 1.0 - self.miss_rate if self.size is None else float(self.true / self.size)
-
-    @cached_property
     def miss_rate(self) -> float:
-        """The rate 1 - a: the true value is supported but not chosen, or not supported."""
+        """The rate 1 - a: the true value is supported but not chosen, or not supported.
+
+        a = p / w for sets of w values [theory: The paper's attacker]; for any set,
+        a = p (1 - (1-q)^k) / (k q) + (1-p) (1-q)^(k-1) / k.
+        """
         if self.size is not None:
             return float(1 - self.true / self.size)
         no_other = math.exp((self.k - 1) * log_nearest(1 - self.other))
         unsupported = float(1 - self.true) * (1.0 - no_other / self.k)
         return unsupported + float(self.true) * _not_chosen(float(self.other), self.k)
-
-    def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere.
-
-        Computed from the rounded `1 - hit_rate`, so that simulations reproduce bit for bit.
-        """
-        channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
-        np.fill_diagonal(channel, self.hit_rate)
-        return channel
 
     @property
     def guess_contrast(self) -> float:
@@ -344,8 +319,8 @@ class SetMechanism(TwoLevelMechanism):
     --------
     >>> import seepage as sp
     >>> oue = sp.OUE(3, 20.0)
-    >>> isinstance(oue, sp.SetMechanism), oue.supported(oue.witness_report([0, 1, 1])).tolist()
-    (True, [[False, True, True]])
+    >>> isinstance(oue, sp.SetMechanism), oue.supported(oue.perturb([1], rng=1)).tolist()
+    (True, [[False, True, False]])
     """
 
     reports = BitReports
@@ -368,9 +343,9 @@ class SetMechanism(TwoLevelMechanism):
         q_set, q_unset = log_nearest(self.other), log_nearest(1 - self.other)
         return np.asarray(found + (count * q_set + (self.k - count) * q_unset)[:, None])
 
-    def witness_report(self, likely: Booleans) -> BitReports:
+    def report_of(self, likely: Booleans) -> BitReports:
         """Return the report that is the set `likely` itself."""
-        return BitReports(self.describe(), BitReports.pack(self._checked_set(likely)[None]))
+        return BitReports(self.describe(), BitReports.pack(likely[None]))
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this mechanism, or are not sets that it can report."""

@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Booleans, Integers, round_down
@@ -21,14 +20,12 @@ from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import (
     CERTAIN,
     Randomness,
-    Seed,
     chance,
     chance_above,
     exp_below,
     float_above,
     log_above,
     log_nearest,
-    randomness,
     square_root_below,
 )
 from seepage.mechanisms.reports import BitReports
@@ -225,8 +222,7 @@ class BasicRAPPOR(UnaryEncoding):
     Notes
     -----
     `perturb` draws one report per code directly from q* and p*, without storing a permanent
-    response.  A client that will report the same value again must store its `permanent` response
-    and call `instantaneous` for each collection; otherwise the budgets add up.
+    response; of several such reports the budgets add up.
 
     Examples
     --------
@@ -235,10 +231,6 @@ class BasicRAPPOR(UnaryEncoding):
     [0.5371, 1.0085, 2.1497]
     >>> round(rappor.epsilon_infinity, 4)
     2.1972
-    >>> kept = rappor.permanent([0, 1, 2], rng=1)
-    >>> monday, tuesday = (rappor.instantaneous(kept, rng=day) for day in (2, 3))
-    >>> len(monday), bool((monday.words == tuesday.words).all())
-    (3, False)
     """
 
     name = "basic-rappor"
@@ -303,56 +295,6 @@ class BasicRAPPOR(UnaryEncoding):
                 return math.inf
             ratio *= true / other
         return log_above(ratio)
-
-    @cached_property
-    def _permanent(self) -> Bits:
-        """The permanent response: each bit of the one-hot vector flipped with probability f/2."""
-        return Bits(self.k, 1 - self._flip, self._flip)
-
-    @cached_property
-    def _released(self) -> tuple[int, int]:
-        """Thresholds of a 1 for a permanent 1, and for a 0; rounded towards noise."""
-        set_bit = chance(Fraction(self.q))
-        return set_bit, min(chance_above(Fraction(self.p)), set_bit)
-
-    @property
-    def realised_epsilon(self) -> float:
-        """The larger epsilon of a report by `perturb` and one by `instantaneous`, as drawn."""
-        true, other = self._permanent.drawn
-        set_bit, unset_bit = (Fraction(step, CERTAIN) for step in self._released)
-        steps = [bit * set_bit + (1 - bit) * unset_bit for bit in (true, other)]
-        return max(super().realised_epsilon, log_above(self.likelihood_ratio(*steps)))
-
-    def permanent(self, codes: ArrayLike, rng: Seed = None) -> BitReports:
-        """Return the permanent response of each code: stored by the client, never released.
-
-        Parameters
-        ----------
-        codes
-            Integers from 0 to k - 1.
-        rng
-            As in `perturb`.
-        """
-        return self._permanent.draw(self.checked_codes(codes), randomness(rng))
-
-    def instantaneous(self, kept: BitReports, rng: Seed = None) -> BitReports:
-        """Return an instantaneous response of each permanent response, to be released.
-
-        Parameters
-        ----------
-        kept
-            The permanent responses, as returned by `permanent`.
-        rng
-            As in `perturb`.
-        """
-        self._permanent.check_reports(kept)
-        source = randomness(rng)
-        bits = BitReports.pack_blocks(self.k, kept, lambda block: self._release(block, source))
-        return BitReports(self.describe(), bits)
-
-    def _release(self, kept: BitReports, source: Randomness) -> Booleans:
-        shape = len(kept), self.k
-        return np.where(kept.bits(), *(source.happens(step, shape) for step in self._released))
 
 
 def _after_flip(flip: Fraction, unset: Fraction, kept: Fraction) -> tuple[Fraction, Fraction]:
