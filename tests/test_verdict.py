@@ -10,8 +10,6 @@ import pytest
 
 import seepage as sp
 from seepage.data.domain import MISSING
-from seepage.data.recoding import labelled, read_codebook
-from seepage.errors import InputError
 from seepage.leakage.leaks import find_leaks, groups, same_attributes
 from seepage.leakage.release import exact_leakage
 from seepage.totals.result import TotalsComparison
@@ -248,31 +246,6 @@ def test_rare_and_missing_values_do_not_lead_and_equivalent_attributes_are_one_l
 def test_two_rare_attributes_are_not_equivalent():
     matrix = sp.leakage_matrix(survey(), 1.0)
     assert len(groups(matrix)) == 4
-
-
-# Labels ------------------------------------------------------------------------------------------
-
-
-def test_labels_of_a_codebook_take_the_place_of_values(tmp_path):
-    book = tmp_path / "book.csv"
-    book.write_text("Attribute,value,label,note\nx0,0,healthy,\nx0,1,ill,\nx9,7,unknown,\nx1,0,,\n")
-    found = sp.analyse(COPIES, 1.0, mechanism="grr", labels=book)
-    assert found.matrix.domain["x0"].values == ("healthy", "ill")
-    assert found.matrix.domain["x1"].values == ("0", "1")
-    plain = sp.analyse(COPIES, 1.0, mechanism="grr")
-    assert np.array_equal(found.matrix.values, plain.matrix.values)
-    counted = labelled(COPIES.pairs(), {"x2": {"0": "same", "1": "same"}})
-    assert counted.domain["x2"].values == ("same (0)", "same (1)")
-
-
-def test_labels_that_fit_nothing_raise(tmp_path):
-    with pytest.raises(InputError, match="none does"):
-        labelled(COPIES, {"x0": {"yes": "1"}})
-    (tmp_path / "odd.csv").write_text("name,code\n")
-    with pytest.raises(InputError, match="must have the columns attribute, value, label, got name"):
-        read_codebook(tmp_path / "odd.csv")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_codebook(tmp_path / "none.csv")
 
 
 def test_restricted_leakage_is_that_of_the_channel_itself():

@@ -151,7 +151,7 @@ def _umask():
 READERS = {
     "plan": lambda path: sp.Plan.load(path),
     "analysis": lambda path: sp.Analysis.load(path),
-    "codebook": lambda path: sp.analyse(PAIRS, 1.0, labels=path),
+    "codebook": lambda path: plan().write_questionnaire("page.html", labels=path),
     "key": lambda path: plan().perturb(PEOPLE, identifier="id", key=path),
 }
 

@@ -22,7 +22,6 @@ from seepage.data.data_check import settle
 from seepage.data.domain import ALL_OTHERS, for_each
 from seepage.data.inputs import as_counted, as_pairs, is_pairs_file
 from seepage.data.pairs import PairCounts
-from seepage.data.recoding import labelled
 from seepage.data.table.options import DataOptions
 from seepage.leakage.leaks import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
@@ -247,8 +246,6 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         options.sample is not None or options.people or not set(names) <= set(FROM_PAIRS)
     )
     counted = as_counted(data, records=needs_records, **reading)
-    if options.labels is not None:
-        counted = labelled(counted, options.labels)
     matrix = leakage_matrix(
         as_pairs(counted),
         options.epsilon,

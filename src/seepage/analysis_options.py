@@ -51,9 +51,6 @@ class AnalysisOptions(DataOptions):
     people
         Number of people drawn for the realised privacy loss; by default 1,000 if a guarantee needs
         records and all mechanisms are named, else 0.  See `Experience`.
-    labels
-        Readable names of values: a mapping by attribute and value, or the path of a CSV file with
-        the columns attribute, value, label.
     name, command
         Provenance for the report; by default the name of a file or dataset.
     """
@@ -79,7 +76,6 @@ class AnalysisOptions(DataOptions):
     sample: int | None = option(None, metavar="N")
     rng: Any = option(0, name="seed")
     people: int | None = option(None, metavar="N")
-    labels: Any = option(None, type=str, metavar="CSV")
     name: str | None = None
     command: str = ""
 

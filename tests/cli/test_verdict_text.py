@@ -85,15 +85,6 @@ def test_bins_and_ids_are_announced_in_one_line_and_files_are_named(copies, tmp_
     assert chosen.stderr == ""
 
 
-def test_labels_of_a_codebook_are_shown(copies, tmp_path):
-    (tmp_path / "book.csv").write_text("attribute,value,label\na,1,yes\na,2,never\n")
-    done = run("analyse", copies, *COLUMNS, "--labels", tmp_path / "book.csv", "--columns", "a,b")
-    assert done.returncode == 0, done.stderr
-    odd = run("analyse", copies, *COLUMNS, "--labels", copies)
-    assert odd.returncode == 2
-    assert "must have the columns attribute, value, label" in odd.stderr
-
-
 def test_equivalent_attributes_are_one_leak(copies):
     done = run("analyse", copies, *COLUMNS)
     assert "a and b and c determine each other: one finding" in done.stdout

@@ -1,4 +1,4 @@
-"""Counts and records in another domain: shards merged, rare values pooled, values labelled.
+"""Counts and records in another domain: shards merged, rare values pooled; codebooks.
 
 The frequency of a value is known only after a pass, so rare values are pooled in the counts or
 distinct records, which is exact and the same for every engine.  Tables coded later in a domain with
@@ -8,7 +8,7 @@ distinct records, which is exact and the same for every engine.  Tables coded la
 import csv
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -289,47 +289,3 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
     except (csv.Error, UnicodeDecodeError) as problem:
         raise InputError(f"{file} must be a CSV file in UTF-8: {problem}") from None
     return labels
-
-
-def labelled(counted: Counts, labels: Any) -> Counts:
-    """Return the same counts or records with labels in place of values.
-
-    Parameters
-    ----------
-    counted
-        Pair counts or records.
-    labels
-        Labels by attribute and value, or the path of a codebook (`read_codebook`).  Attributes and
-        values that the table does not have are ignored; a label shared by two values is followed by
-        the value.  If no label applies, an InputError is raised.
-
-    Examples
-    --------
-    >>> domain = Domain([Attribute("smoker", ("1", "2"))])
-    >>> people = Records(domain, [[0], [1]])
-    >>> labelled(people, {"smoker": {"1": "yes", "2": "no"}}).domain["smoker"].values
-    ('yes', 'no')
-    """
-    book = labels if isinstance(labels, Mapping) else read_codebook(labels)
-    new = [_renamed(attribute, book.get(attribute.name)) for attribute in counted.domain]
-    if new == list(counted.domain):
-        raise InputError(
-            "labels must name values of this table, and none does; a codebook has one line for "
-            "each attribute and value",
-            parameter="labels",
-        )
-    return recoded(counted, Domain(new), [np.arange(a.size) for a in new])
-
-
-def _renamed(attribute: Attribute, labels: Any) -> Attribute:
-    if labels is None:
-        return attribute
-    given = _checks.mapping(labels, f"labels of {attribute.name}")
-    known = {str(value): _checks.text(label, "a label") for value, label in given.items()}
-    new = [known.get(value, value) for value in attribute.values]
-    distinct = [
-        label if new.count(label) == 1 else f"{label} ({value})"
-        for label, value in zip(new, attribute.values, strict=True)
-    ]
-    merged = tuple((raw, distinct[attribute.code(label)]) for raw, label in attribute.merged)
-    return Attribute(attribute.name, tuple(distinct), attribute.edges, merged)
