@@ -153,7 +153,7 @@ def test_files_list_cells_by_pair(pairs, tmp_path):
                 if count:
                     expected.append((left.name, right.name, left.values[i], right.values[j], count))
     rows = pq.read_table(tmp_path / "mixed").to_pylist()
-    assert [tuple(row.values()) for row in rows] == expected
+    assert [tuple(row.values())[:5] for row in rows] == expected
     assert PairCounts.load(tmp_path / "mixed") == pairs
 
 

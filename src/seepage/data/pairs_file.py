@@ -5,8 +5,12 @@ attributes occurs once, in the order of the domain; rows of an attribute with it
 marginal.  Cells of count 0 are left out.  The domain, including values that never occurred and bin
 edges, is JSON in the file's metadata under the key `seepage`; for a sample also the `population`
 that it was drawn from, so that no version of this package mistakes a sample for a whole table.
+
+The counts are read back by the column `cell`, their index among all marginals and then all tables,
+and only if the SHA-256 of this JSON and both columns is the one in the metadata.
 """
 
+import hashlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +22,7 @@ from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Integers
 from seepage.data.domain import Domain
-from seepage.data.pairs import FILE_KEY, PairCounts, marginal_offsets, pair_index, pair_offsets
+from seepage.data.pairs import FILE_KEY, PairCounts, marginal_offsets, pair_offsets
 from seepage.errors import DomainError, InputError, TableError
 
 if TYPE_CHECKING:
@@ -26,14 +30,8 @@ if TYPE_CHECKING:
 
 
 VERSION = 1
-COLUMNS = ("attribute_a", "attribute_b", "value_a", "value_b", "count")
-
-
-class _Attribute(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-    values: list[str]
-    edges: list[float | Literal["inf", "-inf"]] = []
-    merged: list[tuple[str, str]] = []
+DIGEST_KEY = b"seepage sha256"
+"""Metadata key of the digest of the counts and the domain."""
 
 
 class _FormatVersion(msgspec.Struct):
@@ -44,7 +42,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     format: Literal["seepage pair counts"]
     version: int
     records: int
-    attributes: list[_Attribute]
+    attributes: list[dict[str, Any]]
     population: int | None = None
     pooled: bool = False
 
@@ -53,56 +51,53 @@ def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
     """Write pair counts to a Parquet file, atomically; a new file has mode 0600."""
     import pyarrow.parquet as pq
 
+    columns, cells = _long_form(pairs)
+    header = msgspec.json.encode(_header(pairs))
+    table = columns.append_column("cell", [cells])
+    digest = _digest(header, cells, columns["count"].to_numpy())
+    table = table.replace_schema_metadata({FILE_KEY: header, DIGEST_KEY: digest})
     with whole_file(path, private=True) as file:
-        pq.write_table(pairs_table(pairs), file, compression="zstd", write_page_checksum=True)
+        pq.write_table(
+            table,
+            file,
+            compression="zstd",
+            use_dictionary=columns.column_names,
+            column_encoding={"cell": "DELTA_BINARY_PACKED"},
+            write_page_checksum=True,
+        )
 
 
 def pairs_table(pairs: PairCounts) -> "pa.Table":
-    """Return the counts in long form, with the domain in the metadata."""
+    """Return the counts in long form."""
+    return _long_form(pairs)[0]
+
+
+def _long_form(pairs: PairCounts) -> tuple["pa.Table", Integers]:
+    """Return the nonzero cells as a table sorted by attributes, and their indices."""
     import pyarrow as pa
 
-    labels = _labels(pairs.domain)
-    index_of = {label: index for index, label in enumerate(labels)}
-    label_index = np.array([index_of[value] for a in pairs.domain for value in a.values])
-    offsets = marginal_offsets(pairs.domain.sizes)
-    a, b, row, column, counts = _nonzero_cells(pairs)
-    indices = a, b, label_index[offsets[a] + row], label_index[offsets[b] + column]
-    dictionaries = (pa.array(list(pairs.domain.names)),) * 2 + (pa.array(labels),) * 2
-    coded = [
-        pa.DictionaryArray.from_arrays(index.astype(np.int32), dictionary)
-        for index, dictionary in zip(indices, dictionaries, strict=True)
-    ]
-    table = pa.table([*coded, pa.array(counts)], names=list(COLUMNS))
-    return table.replace_schema_metadata({FILE_KEY: msgspec.json.encode(_header(pairs))})
-
-
-def _nonzero_cells(pairs: PairCounts) -> list[Integers]:
-    """Return attributes a <= b, codes of both and count of every nonzero cell, sorted by (a, b).
-
-    The marginal of an attribute is its table with itself, before its tables with later attributes.
-    """
-    sizes = np.array(pairs.domain.sizes)
-    offsets, attributes = pair_offsets(sizes), np.arange(len(sizes))
-    cells = np.flatnonzero(pairs.counts)
-    pair = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[cells]
+    domain, sizes = pairs.domain, np.array(pairs.domain.sizes)
+    content = np.concatenate([*pairs.marginals, pairs.counts])
+    cells, values, offsets = np.flatnonzero(content), int(sizes.sum()), pair_offsets(sizes)
+    own, in_tables = cells[cells < values], cells[cells >= values] - values
+    pair = np.searchsorted(offsets, in_tables, side="right") - 1
     a, b = (part[pair] for part in np.triu_indices(len(sizes), 1))
-    row, column = np.divmod(cells - offsets[pair], sizes[b])
-    marginals = np.concatenate(pairs.marginals)
-    nonzero = np.flatnonzero(marginals)
-    attribute = np.repeat(attributes, sizes)[nonzero]
-    code = nonzero - marginal_offsets(sizes)[attribute]
-    before = np.searchsorted(cells, offsets[pair_index(attribute, attribute + 1, len(sizes))])
-    merged = zip(
-        (a, b, row, column, pairs.counts[cells]),
-        (attribute, attribute, code, code, marginals[nonzero]),
-        strict=True,
-    )
-    return [np.insert(of_pairs, before, of_marginals) for of_pairs, of_marginals in merged]
-
-
-def _labels(domain: Domain) -> list[str]:
-    """Return the distinct labels of all attributes' values."""
-    return list(dict.fromkeys(value for attribute in domain for value in attribute.values))
+    row, column = np.divmod(in_tables - offsets[pair], sizes[b])
+    starts, attribute = marginal_offsets(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    # Indices among the values of all attributes, concatenated.
+    first, second = np.append(own, starts[a] + row), np.append(own, starts[b] + column)
+    order = np.lexsort((attribute[second], attribute[first]))
+    first, second = first[order], second[order]
+    names = pa.array(domain.names).dictionary_encode().take(attribute)
+    labels = pa.array([value for one in domain for value in one.values]).dictionary_encode()
+    columns = {
+        "attribute_a": names.take(first),
+        "attribute_b": names.take(second),
+        "value_a": labels.take(first),
+        "value_b": labels.take(second),
+        "count": content[cells[order]],
+    }
+    return pa.table(columns), cells[order]
 
 
 def _header(pairs: PairCounts) -> dict[str, Any]:
@@ -118,24 +113,32 @@ def _header(pairs: PairCounts) -> dict[str, Any]:
     }
 
 
-def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
-    """Return the pair counts of a file; an invalid file raises a TableError.
+def _digest(header: bytes, cells: Integers, counts: Integers) -> bytes:
+    content = hashlib.sha256(header)
+    for part in (cells, counts):
+        content.update(part.astype("<i8").tobytes())
+    return content.hexdigest().encode()
 
-    Checked: each cell occurs once and is in the domain, the tables sum to their marginals, and the
-    marginals to the number of records.
-    """
+
+def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
+    """Return the pair counts of a file; an invalid file raises a TableError."""
     file = _checks.input_path(path)
     table = _read(file)
-    header = _read_header(file, (table.schema.metadata or {}).get(FILE_KEY))
+    metadata = table.schema.metadata or {}
+    header = _read_header(file, metadata.get(FILE_KEY))
     try:
-        domain = Domain.from_dicts(map(msgspec.structs.asdict, header.attributes))
-        pairs = _from_table(table, domain, header.population)
-        pairs.pooled = header.pooled
-    except (InputError, UnicodeError, IndexError) as problem:
+        cells, counts = (table.column(name).to_numpy() for name in ("cell", "count"))
+        if _digest(metadata[FILE_KEY], cells, counts) != metadata.get(DIGEST_KEY):
+            raise DomainError("it was changed after it was written")
+        domain = Domain.from_dicts(header.attributes)
+        starts, values = marginal_offsets(domain.sizes), sum(domain.sizes)
+        content = np.zeros(values + pair_offsets(domain.sizes)[-1], dtype=np.int64)
+        content[cells] = counts
+        marginals = np.split(content[:values], starts[1:-1])
+        about = {"population": header.population, "pooled": header.pooled}
+        return PairCounts(domain, marginals, content[values:], **about)
+    except (InputError, KeyError, IndexError, TypeError, ValueError) as problem:
         raise _damaged(file, str(problem)) from None
-    if pairs.records != header.records:
-        raise _damaged(file, f"{header.records:,} records, but counts of {pairs.records:,}")
-    return pairs
 
 
 def _read(file: Path) -> "pa.Table":
@@ -146,7 +149,7 @@ def _read(file: Path) -> "pa.Table":
         raise TableError(f"there is no file {str(file)!r}")
     try:
         with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
-            return parquet.read()
+            return parquet.read(["cell", "count"])
     except PermissionError:
         raise TableError(f"{file} cannot be read: permission denied") from None
     except (OSError, UnicodeError, pa.ArrowException):
@@ -172,71 +175,3 @@ def _read_header(file: Path, metadata: bytes | None) -> _Header:
 
 def _damaged(file: Path, problem: str) -> TableError:
     return TableError(f"{file} is not a valid file of pair counts: {problem}")
-
-
-def _from_table(table: "pa.Table", domain: Domain, population: int | None) -> PairCounts:
-    """Return the counts of a table in long form; cells outside the domain raise a DomainError."""
-    if tuple(table.column_names) != COLUMNS:
-        raise DomainError(f"its columns must be {', '.join(COLUMNS)}")
-    counts = table.column("count").to_numpy()
-    a, b = (_indices(table, name, list(domain.names)) for name in COLUMNS[:2])
-    row, column = (
-        _codes(_indices(table, name, _labels(domain)), attribute, domain)
-        for name, attribute in zip(COLUMNS[2:4], (a, b), strict=True)
-    )
-    marginal = a == b
-    if np.any(a > b) or np.any(row[marginal] != column[marginal]):
-        raise DomainError("a cell is below the diagonal")
-    starts = marginal_offsets(domain.sizes)
-    pair = pair_index(a, b, len(domain))
-    sizes, offsets = np.array(domain.sizes), pair_offsets(domain.sizes)
-    cells = offsets[pair[~marginal]] + row[~marginal] * sizes[b[~marginal]] + column[~marginal]
-    indices = starts[a[marginal]] + row[marginal]
-    marginals = _scattered(indices, counts[marginal], int(starts[-1]))
-    flat = _scattered(cells, counts[~marginal], int(offsets[-1]))
-    return PairCounts(domain, np.split(marginals, starts[1:-1]), flat, population=population)
-
-
-def _indices(table: "pa.Table", name: str, known: list[str]) -> Integers:
-    """Return the index in `known` of each entry of a string column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = table.column(name)
-    try:
-        if not (pa.types.is_dictionary(column.type) and column.type.value_type == pa.string()):
-            column = column.cast(pa.string()).dictionary_encode()
-    except pa.ArrowException:
-        raise DomainError(f"column {name} must hold strings") from None
-    coded = column.combine_chunks()
-    in_known = pc.index_in(coded.dictionary, value_set=pa.array(known, pa.string()))
-    indices = in_known.take(coded.indices)
-    if indices.null_count:
-        unknown = coded.filter(indices.is_null())[0].as_py()
-        raise DomainError(f"column {name} has {unknown!r}, which is not in its domain")
-    return np.asarray(indices.to_numpy(), dtype=np.int64)
-
-
-def _codes(labels: Integers, attributes: Integers, domain: Domain) -> Integers:
-    """Return the code of each label, an index into `_labels`, as a value of its attribute."""
-    index_of = {label: index for index, label in enumerate(_labels(domain))}
-    code_of = np.full((len(domain), len(index_of)), -1, dtype=np.int32)
-    for row, attribute in zip(code_of, domain, strict=True):
-        row[[index_of[value] for value in attribute.values]] = np.arange(attribute.size)
-    codes = code_of[attributes, labels].astype(np.int64)
-    if codes.min(initial=0) < 0:
-        wrong = int(codes.argmin())
-        name, label = domain.names[attributes[wrong]], list(index_of)[labels[wrong]]
-        raise DomainError(f"attribute {name!r} has no value {label!r}")
-    return codes
-
-
-def _scattered(cells: Integers, counts: Integers, length: int) -> Integers:
-    """Return an array with each count at its cell; a duplicate cell raises a DomainError."""
-    taken = np.zeros(length, dtype=np.bool_)
-    taken[cells] = True
-    if np.count_nonzero(taken) < len(cells):
-        raise DomainError("a cell occurs twice")
-    result = np.zeros(length, dtype=counts.dtype)
-    result[cells] = counts
-    return result
