@@ -6,12 +6,13 @@ may also have `full()`, for what takes minutes or much disk; `--full` runs it to
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import seepage as sp
+from seepage.data.counting.count import count_batches
 
-__all__ = ["Figure", "at_least", "at_most", "best_of", "declared", "seconds"]
+__all__ = ["Figure", "at_least", "at_most", "best_of", "count_codes", "declared", "seconds"]
 
 
 class Figure(NamedTuple):
@@ -34,6 +35,16 @@ def best_of(calls: Mapping[str, Callable[[], object]], repeats: int = 5) -> dict
             call()
             best[name] = min(best[name], time.perf_counter() - begin)
     return best
+
+
+def count_codes(codes: Sequence[Any], domain: sp.Domain) -> sp.PairCounts:
+    """Return the pair counts of coded columns in memory, uint8 or uint16, in batches."""
+    rows, step = len(codes[0]), max(1 << 16, min(1 << 19, (1 << 25) // len(domain)))
+    batches = (
+        ([column[start : start + step] for column in codes], domain.sizes)
+        for start in range(0, rows, step)
+    )
+    return count_batches(batches, len(domain), rows_total=rows).counts(domain)
 
 
 def at_most(what: str, ours: float, peer: str, theirs: float, limit: float) -> Figure:

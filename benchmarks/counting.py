@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import seepage as sp
-from benchmarks import Figure, at_least, at_most, best_of, seconds
-from seepage.data.counting import count_codes
+from benchmarks import Figure, at_least, at_most, best_of, count_codes, seconds
 from seepage.data.domain import Attribute, Domain
 
 BINARY_ROWS, BINARY_SIZES = 10_000_000, (2,) * 40

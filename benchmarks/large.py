@@ -21,7 +21,7 @@ assert 0 < {call}.value
 
 WIDE = """
 import numpy as np, seepage as sp
-from seepage.data.counting import count_codes
+from benchmarks import count_codes
 from seepage.data.domain import Attribute, Domain
 draw = np.random.default_rng(1)
 half = draw.random(100_000) < 0.5

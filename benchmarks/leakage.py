@@ -14,8 +14,7 @@ import numpy as np
 from tests.oracles import algorithm_1, algorithm_2
 
 import seepage as sp
-from benchmarks import Figure, at_least, best_of, seconds
-from seepage.data.counting import count_codes
+from benchmarks import Figure, at_least, best_of, count_codes, seconds
 from seepage.data.domain import Attribute, Domain
 from seepage.mechanisms import mechanism
 

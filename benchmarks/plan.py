@@ -29,7 +29,6 @@ import json, re, sys, time
 from pathlib import Path
 import numpy as np
 import seepage as sp
-from seepage.data.counting import count_codes
 from seepage.plan import make_plan
 from seepage.collection.perturb import perturb_file
 
@@ -38,7 +37,7 @@ domain = sp.Domain(
     sp.Attribute(f"a{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
 )
 codes = [np.arange(max(sizes)) % size for size in sizes]
-pairs = count_codes(codes, domain)
+pairs = sp.Records(domain, np.stack(codes, axis=1)).pairs()
 total = float(len(sizes)) + 1
 plan = make_plan(pairs, 1.0, limit=total, guarantee="worst", totals=[total] * len(sizes))
 

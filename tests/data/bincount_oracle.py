@@ -1,9 +1,10 @@
-"""The truth for counts: numpy.bincount of each two columns."""
+"""The truth for counts, numpy.bincount of each two columns; and columns counted by us."""
 
 from itertools import combinations
 
 import numpy as np
 
+from seepage.data.counting.count import count_batches
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 
@@ -24,3 +25,13 @@ def by_bincount(codes, domain):
     ]
     marginals = [np.bincount(c, minlength=size) for c, size in zip(wide, sizes, strict=True)]
     return PairCounts(domain, marginals, np.concatenate([np.zeros(0, np.int64), *tables]))
+
+
+def count_codes(codes, domain, step=1 << 16):
+    """Return the counts of columns in memory, in batches of some rows."""
+    columns = [np.asarray(column) for column in codes]
+    batches = (
+        ([column[start : start + step] for column in columns], domain.sizes)
+        for start in range(0, len(columns[0]), step)
+    )
+    return count_batches(batches, len(domain), rows_total=len(columns[0])).counts(domain)

@@ -8,11 +8,12 @@ from itertools import combinations, permutations
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from bincount_oracle import count_codes
 from kernels import counted_by
 
 import seepage as sp
 from seepage.data import pairs as module
-from seepage.data.counting import PairAccumulator, count_codes
+from seepage.data.counting.count import PairAccumulator
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import (
     PairCounts,

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from bincount_oracle import count_codes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seepage.data.counting import count_codes
 from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import is_pairs_file
 from seepage.data.pairs import PairCounts

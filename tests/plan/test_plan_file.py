@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plan_examples import counts, plan_for
-from seepage.data.counting import count_codes
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.mechanisms.unary import BasicRAPPOR
 from seepage.plan import Plan, make_plan, plan_schema
@@ -84,7 +84,7 @@ def test_every_field_of_a_plan_is_saved_and_loaded(tmp_path):
         ]
     )
     codes = [[0, 1], [0, 1], [0, 0], [1, 0]]
-    pairs = count_codes([np.array(column) for column in codes], domain)
+    pairs = Records(domain, np.transpose(codes)).pairs()
     plan = make_plan(
         pairs,
         {"age": 1.0, "é": 1.0, "known": 0.0, "unused": 0.0},

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.data.counting import count_codes
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import exact_leakage
@@ -32,7 +31,7 @@ def count(*columns, sizes=None):
         sp.Attribute(name, tuple(f"{name}{code}" for code in range(size)))
         for name, size in zip("abcdefgh", sizes, strict=False)
     )
-    return count_codes([np.asarray(column, dtype=np.uint8) for column in columns], domain)
+    return sp.Records(domain, np.transpose(columns)).pairs()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import pytest
 
 import seepage as sp
 from real_data import pairs_of, real_data
-from seepage.data.counting import count_codes
 from seepage.study.statistical import estimate_leakage
 
 CELEBA_AGAINST_THE_BOUND = {
@@ -124,7 +123,7 @@ def test_the_four_by_four_example(epsilon, forward, backward):
     joint = np.array([[20, 0, 0, 0], [0, 20, 0, 0], [10, 15, 3, 2], [10, 15, 3, 2]]) * 1000
     target, source = np.divmod(np.repeat(np.arange(16), joint.ravel()), 4)
     domain = sp.Domain(sp.Attribute(name, tuple("1234")) for name in ("k", "other"))
-    pairs = count_codes([target.astype(np.uint8), source.astype(np.uint8)], domain)
+    pairs = sp.Records(domain, np.stack([target, source], axis=1)).pairs()
     found = estimate_leakage(pairs, mechanism="grr", epsilon=epsilon, surrogates=99, rng=2)
     for pair, exact in ((("k", "other"), forward), (("other", "k"), backward)):
         assert found[pair].plug_in == pytest.approx(exact, abs=0.01)

