@@ -18,7 +18,7 @@ import altair as alt
 import numpy as np
 
 import seepage as sp
-from seepage.charts.chart_style import chart_of, finish
+from seepage.charts import chart_of, finish
 from seepage.charts.panels import about_chart
 from seepage.designs.strategies import NO_NOISE, OPTIMAL_SMP, SPLIT
 from seepage.plan.plan_precision import THIS_PLAN, plan_precision

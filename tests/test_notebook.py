@@ -8,7 +8,7 @@ import pytest
 
 import seepage as sp
 from pictures import ROOT, script, shown_in
-from seepage.charts.chart_style import as_picture
+from seepage.charts import as_picture
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.ipynb"))
 

@@ -5,7 +5,7 @@ from seepage.analysis import Analysis as Analysis
 from seepage.analysis import analyse as analyse
 from seepage.auditing.audit import audit as audit
 from seepage.auditing.audit_result import Audit as Audit
-from seepage.charts.chart_style import save_chart as save_chart
+from seepage.charts import save_chart as save_chart
 from seepage.collection.covariates import rake_weights as rake_weights
 from seepage.collection.cross_table import Table as Table
 from seepage.collection.quasi_likelihood import regress as regress

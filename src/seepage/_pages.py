@@ -51,7 +51,7 @@ def render_page(
 
     Examples
     --------
-    >>> page = render_page("chart.html", "<b>", picture="<script>")
+    >>> page = render_page("questionnaire.html", "<b>")
     >>> "<title>&lt;b&gt;</title>" in page, "script-src" in page, "<script" in page
     (True, False, False)
     """

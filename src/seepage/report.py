@@ -15,7 +15,7 @@ from seepage._numerics import Floats, delta_text
 from seepage._pages import render_page, template_text
 from seepage._registry import MECHANISMS
 from seepage.analysis import Analysis
-from seepage.charts.chart_style import inline_svg
+from seepage.charts import inline_svg
 from seepage.charts.panels import about_chart
 from seepage.charts.results import totals_chart
 from seepage.data.domain import MISSING, how_many, sample_caution, short_list

@@ -159,11 +159,11 @@ def test_perturbing_by_an_assumption_says_so(folder):
 
 def test_the_forms_are_drawn(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 2, "--shape", "never", "--chart", "c.html"),
+        *("design", "survey.csv", "--limit", 2, "--shape", "never", "--chart", "c.svg"),
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
-    assert "sleep" in (folder / "c.html").read_text()
+    assert "sleep" in (folder / "c.svg").read_text()
 
 
 @pytest.mark.parametrize(

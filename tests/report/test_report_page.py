@@ -15,7 +15,7 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage.charts import chart_style
+from seepage import _checks
 from seepage.cli.analyse import report as command
 from seepage.errors import InputError
 from seepage.plan.plan_page import STYLES as PLAN_STYLES
@@ -117,7 +117,7 @@ def test_forty_attributes_fit_three_megabytes(attributes, values):
 
 
 def test_a_page_without_vl_convert_has_tables_and_says_so(small, monkeypatch):
-    monkeypatch.setattr(chart_style._checks, "is_installed", lambda module: False)
+    monkeypatch.setattr(_checks, "is_installed", lambda module: False)
     page = report_page(small)
     assert '<svg class="picture"' not in page
     assert "This picture needs vl-convert" in page

@@ -1,5 +1,320 @@
 """Every chart, as an Altair object made from rows of plain numbers and names.
 
 Charts know nothing of the results that they draw: a result passes its rows, so this layer stands
-above all that compute.
+above all that compute.  Here is what they share.  Names and values come from a table, so
+`printable_names` escapes what Vega cannot draw.  `finish` applies the common style, and lets
+notebooks display a chart as SVG without a network.  `save_chart` writes SVG, PNG and PDF without a
+browser.
 """
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import wraps
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any, ParamSpec, TypeAlias
+from xml.etree import ElementTree
+
+import altair as alt
+from markupsafe import Markup
+
+from seepage import _checks
+from seepage._files import whole_file
+from seepage.errors import InputError
+
+Rows: TypeAlias = list[dict[str, Any]]
+
+Drawn = ParamSpec("Drawn")
+
+
+# Names that can be drawn -------------------------------------------------------------------------
+
+OBJECT_MEMBERS = {
+    *("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__"),
+    *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"),
+    *("toLocaleString", "toString", "valueOf"),
+}
+"""Members of every JavaScript object: Vega takes them for signals and groups that it knows."""
+
+SCRIPT = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
+"""Tags that open or close a script; notebooks embed a chart in a script element."""
+
+
+def printable_names(draw: Callable[Drawn, Any]) -> Callable[Drawn, Any]:
+    r"""Decorate a chart function: all texts in its arguments become texts that Vega can draw.
+
+    Characters that XML does not permit and other control characters are escaped, as in ``a\x1b``
+    (the renderer would abort the process); ``</script`` and the like get a blank after the ``<``
+    (in a notebook Altair writes a chart into a script of the page); names that every JavaScript
+    object has, such as ``constructor``, get a blank at the end (Vega fails at them).  Distinct
+    texts stay distinct.
+
+    Examples
+    --------
+    >>> @printable_names
+    ... def drawn(rows):
+    ...     return rows
+    >>> drawn([{"name": "a\x1b"}, {"name": "toString"}, {"name": "plain <b>"}])
+    [{'name': 'a\\x1b'}, {'name': 'toString '}, {'name': 'plain <b>'}]
+    """
+
+    @wraps(draw)
+    def with_printable_names(*args: Drawn.args, **kwargs: Drawn.kwargs) -> Any:
+        names = _printable(dict.fromkeys(_texts([args, kwargs])))
+        renamed: Any = _renamed([args, kwargs], names)
+        return draw(*renamed[0], **renamed[1])
+
+    return with_printable_names
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text inside dicts, lists and tuples."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(key)
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+
+
+def _printable(names: dict[str, None]) -> dict[str, str]:
+    """Return a unique replacement for each name that cannot be drawn as it is."""
+    changed: dict[str, str] = {}
+    taken = {*names, *OBJECT_MEMBERS}
+    for name in names:
+        drawn = SCRIPT.sub("< ", "".join(map(_visible, name)))
+        if drawn != name or name in OBJECT_MEMBERS:
+            while drawn in taken:
+                drawn += " "
+            taken.add(drawn)
+            changed[name] = drawn
+    return changed
+
+
+def _visible(character: str) -> str:
+    """Return a character, escaped if it is a control, a surrogate or unassigned."""
+    hidden = unicodedata.category(character) in ("Cc", "Cn", "Cs", "Zl", "Zp")
+    return character.encode("unicode_escape").decode("ascii") if hidden else character
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if not names:
+        return value
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, dict):
+        return {_renamed(key, names): _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_renamed(item, names) for item in value]
+    return value
+
+
+# Colours and panels ------------------------------------------------------------------------------
+
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
+"""Okabe and Ito's colours, and a brown: distinguishable with any colour vision."""
+
+STEP, MAX_LABEL = 22, 320
+"""Height of an attribute's row, and the maximum width of its name beside it, in pixels."""
+
+DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
+"""Style of reference lines."""
+
+
+def titled(title: str, name: str) -> str:
+    """Return a title followed by the name of the data, if it has one."""
+    return f"{title}: {name}" if name else title
+
+
+def chart_of(rows: Rows) -> Any:
+    """Return a chart with its rows inline."""
+    return alt.Chart(alt.Data(values=rows))  # type: ignore[no-untyped-call]
+
+
+def distinct_in(rows: Rows, key: str) -> list[Any]:
+    """Return the distinct values of a key, in the order in which they first occur."""
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def coloured(field: str, order: list[str], title: str = "", **more: Any) -> Any:
+    """Return a colour encoding of a field, with `PALETTE` in this order and a legend."""
+    scale = alt.Scale(domain=order, range=PALETTE)
+    return alt.Color(f"{field}:N", title=title or None, sort=order, scale=scale, **more)
+
+
+def in_rows(field: str, order: list[str] | None = None, **axis: Any) -> Any:
+    """Return the vertical encoding of names as rows, in this order or by length of the bar."""
+    shown = alt.Axis(labelLimit=MAX_LABEL, **axis)
+    return alt.Y(f"{field}:N", sort=order or "-x", title=None, axis=shown)
+
+
+def limit_marks(base: Any, field: str = "limit", colour: str = PALETTE[1]) -> Any:
+    """Return the limits of attributes as marks, on a chart whose rows are attributes."""
+    limited = base.transform_filter(f"isValid(datum.{field})")
+    return limited.mark_tick(color=colour, thickness=3, height=18).encode(x=f"{field}:Q")
+
+
+def in_panels(
+    rows: Rows,
+    draw: Callable[[str, Rows], Any],
+    size: tuple[int, int],
+    *,
+    key: str = "panel",
+    columns: int = 2,
+    same_y: bool = False,
+) -> Any:
+    """Return one panel for each value of a key, side by side.
+
+    Parameters
+    ----------
+    rows
+        The rows of all panels.
+    draw
+        Function from a panel's name and rows to its chart; a chart without a title gets the name.
+    size
+        Width and height of a panel, in pixels.
+    key
+        The key of the panel's name in a row.
+    columns
+        The number of panels in a row.
+    same_y
+        Whether all panels share the vertical scale.
+    """
+    panels = []
+    for name in distinct_in(rows, key):
+        drawn = draw(name, [row for row in rows if row[key] == name])
+        title = name if drawn.title is alt.Undefined else drawn.title
+        panels.append(drawn.properties(width=size[0], height=size[1], title=title))
+    chart = alt.concat(*panels, columns=columns)
+    return finish(chart.resolve_scale(y="shared") if same_y else chart)
+
+
+def finish(chart: Any, title: str = "", subtitle: str = "", **size: Any) -> Any:
+    """Return a chart in the common style that notebooks display without a network.
+
+    Parameters
+    ----------
+    chart
+        An Altair chart.
+    title, subtitle
+        Its title; none if empty.
+    size
+        Its `width` and `height`, in pixels or as `alt.Step`.
+    """
+    if title:
+        size["title"] = alt.TitleParams(title, subtitle=subtitle) if subtitle else title
+    chart = chart.properties(**size)
+    return as_picture(
+        chart.configure_axis(labelFontSize=12, titleFontSize=13, gridColor="#e5e5e5")
+        .configure_legend(labelFontSize=12, titleFontSize=12)
+        .configure_title(fontSize=14, anchor="start")
+        .configure_view(stroke=None)
+    )
+
+
+# Display in notebooks ----------------------------------------------------------------------------
+
+
+class _Picture:
+    """Mixin that displays an Altair chart as SVG, unless an Altair renderer was enabled.
+
+    Altair's default renderer writes a script that loads Vega from a content delivery network, so
+    that a notebook without a network shows nothing.  JupyterLab, Notebook and VS Code show SVG, and
+    nbconvert keeps it.  ``altair.renderers.enable("html")`` takes precedence.
+    """
+
+    def _repr_mimebundle_(self, *args: Any, **kwds: Any) -> Any:
+        if alt.renderers.active != "default":
+            return super()._repr_mimebundle_(*args, **kwds)  # type: ignore[misc]
+        drawn = StringIO()
+        self.save(drawn, format="svg")  # type: ignore[attr-defined]
+        text = "<chart; `save_chart` writes it to a file>"
+        return {"image/svg+xml": drawn.getvalue(), "text/plain": text}
+
+
+PICTURES = {
+    kind: type(f"{kind.__name__}Picture", (_Picture, kind), {})
+    for kind in (alt.Chart, alt.LayerChart, alt.ConcatChart, alt.HConcatChart, alt.VConcatChart)
+}
+"""The subclass with SVG display of each chart class."""
+
+
+def as_picture(chart: Any) -> Any:
+    """Return a copy of a chart that notebooks display as SVG."""
+    kind = PICTURES.get(type(chart), type(chart))
+    # The fields of a chart's specification are the keywords of its class, as in `Chart.copy`.
+    return kind(**chart._kwds)
+
+
+# Files -------------------------------------------------------------------------------------------
+
+MIN_ADDRESS_SPACE = 96
+"""GiB of address space that vl-convert's V8 reserves; it ends the process where it cannot."""
+
+FORMATS = (".svg", ".png", ".pdf")
+
+
+def chart_ending(path: str | Path) -> str:
+    """Return the ending of a chart's file; raise an InputError for an unknown format."""
+    ending = _checks.path(path).suffix.lower()
+    if ending not in FORMATS:
+        raise InputError(
+            f"a chart's file must end in {', '.join(FORMATS)}, got {Path(path).name!r}"
+        )
+    return ending
+
+
+def save_chart(chart: Any, path: str | Path) -> None:
+    """Write an Altair chart as SVG, PNG or PDF, by the ending of the path.
+
+    The file is written atomically.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> sp.save_chart(None, "chart.gif")
+    Traceback (most recent call last):
+        ...
+    seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, got 'chart.gif'
+    """
+    ending = chart_ending(path)
+    _checks.instance(chart, "chart", alt.TopLevelMixin, "an Altair chart")
+    _checks.need("vl_convert", "vl-convert-python", f"a chart as {ending}")
+    if (given := _checks.address_space()) < MIN_ADDRESS_SPACE:
+        raise InputError(
+            f"drawing a chart needs an address space (ulimit -v) of {MIN_ADDRESS_SPACE} GiB, got "
+            f"{given:.2f} GiB"
+        )
+    drawn: Any = StringIO() if ending == ".svg" else BytesIO()
+    scale = {"scale_factor": 2} if ending == ".png" else {}
+    with whole_file(path) as file:
+        chart.save(drawn, format=ending[1:], **scale)
+        content = drawn.getvalue()
+        file.write(content.encode() if ending == ".svg" else content)
+
+
+def inline_svg(chart: Any, label: str) -> Markup | None:
+    """Return an Altair chart as an SVG element for a page, coloured by the page's style sheet.
+
+    Each mark's description is its tooltip.  Without a background, so that it suits a dark page.
+    None where vl-convert, which some platforms lack, is not installed or cannot run.
+    """
+    if not _checks.is_installed("vl_convert") or _checks.address_space() < MIN_ADDRESS_SPACE:
+        return None
+    drawn = StringIO()
+    chart.save(drawn, format="svg")
+    root = ElementTree.fromstring(
+        drawn.getvalue().replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)
+    )
+    for mark in list(root.iter()):
+        if mark.get("role") == "graphics-symbol" and mark.tag != "g":
+            tip = ElementTree.Element("title")
+            tip.text = mark.get("aria-label")
+            mark.insert(0, tip)
+    root.attrib.update({"class": "picture", "role": "img", "aria-label": label})
+    root.remove(root[0])
+    return Markup(ElementTree.tostring(root, encoding="unicode"))

@@ -5,21 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from seepage.charts.chart_style import (
-    DIAGONAL,
-    PALETTE,
-    STEP,
-    Rows,
-    chart_of,
-    coloured,
-    distinct_in,
-    finish,
-    in_panels,
-    in_rows,
-    limit_marks,
-    printable_names,
-    titled,
-)
+from seepage import charts
+from seepage.charts import Rows, printable_names
 
 BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
 """Width and height of a panel of each kind, in pixels."""
@@ -27,7 +14,6 @@ BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
 AUDITED = ("epsilon", "lower", "upper")
 """Numbers of a claim that are drawn where they are finite."""
 
-PLAN_WIDTH = 460
 SHAPED = "#c8c8c8"
 """Colour of the questions of a shaped report, which have no separate budgets."""
 
@@ -65,16 +51,16 @@ def bar_panels(
     width, columns
         The width of a panel, and the number of panels in a row.
     """
-    groups, series = distinct_in(rows, "group"), distinct_in(rows, "series")
+    groups, series = charts.distinct_in(rows, "group"), charts.distinct_in(rows, "series")
     labels = alt.Axis(labelAngle=0, labelLimit=260)
     x = alt.X("group:N", title=x_title or None, sort=groups, axis=labels)
     offset = alt.XOffset("series:N", sort=series)
 
     def draw(panel: str, chosen: Rows) -> Any:
-        base = chart_of(chosen).encode(x=x, xOffset=offset)
+        base = charts.chart_of(chosen).encode(x=x, xOffset=offset)
         bars = base.mark_bar().encode(
             y=alt.Y("value:Q", title=axis),
-            color=coloured("series", series, colour_title),
+            color=charts.coloured("series", series, colour_title),
             tooltip=["group:N", "series:N", "value:Q"],
         )
         if all(row.get("mark") is None for row in chosen):
@@ -84,7 +70,7 @@ def bar_panels(
         )
         return (bars + marks).properties(title=f"{panel}; black: {mark}")
 
-    return in_panels(rows, draw, (width, BARS[1]), columns=columns, same_y=True)
+    return charts.in_panels(rows, draw, (width, BARS[1]), columns=columns, same_y=True)
 
 
 @printable_names
@@ -117,7 +103,7 @@ def curve_panels(
     top
         The end of the vertical axis, where lines are cut; by default all are drawn whole.
     """
-    side: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
+    side: Any = "top" if len(charts.distinct_in(rows, "panel")) > 1 else "right"
     entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=side)
     scale = alt.Scale() if top is None else alt.Scale(domain=[0, top])
     dashes = [DASHES[(dashed or {}).get(name, 0)] for name in series]
@@ -125,12 +111,12 @@ def curve_panels(
     def draw(panel: str, chosen: Rows) -> Any:
         dots = alt.OverlayMarkDef(size=28)
         lines = (
-            chart_of(chosen)
+            charts.chart_of(chosen)
             .mark_line(point=dots, strokeWidth=2, clip=top is not None)
             .encode(
                 x=alt.X("x:Q", title=x_title),
                 y=alt.Y("y:Q", title=chosen[0]["axis"], scale=scale),
-                color=coloured("series", series, legend, legend=entries),
+                color=charts.coloured("series", series, legend, legend=entries),
                 strokeDash=alt.StrokeDash(
                     "series:N", sort=series, scale=alt.Scale(domain=series, range=dashes)
                 ),
@@ -141,14 +127,14 @@ def curve_panels(
             return lines
         return _diagonal(max(row["x"] for row in chosen), diagonal) + lines
 
-    return in_panels(rows, draw, CURVES)
+    return charts.in_panels(rows, draw, CURVES)
 
 
 def _diagonal(end: float, label: str) -> Any:
     """Return the grey line y = x from 0 to `end`, with a label at its end."""
-    line = chart_of([{"x": 0, "y": 0}, {"x": end, "y": end}]).mark_line(**DIAGONAL)
-    text = chart_of([{"x": end, "y": end, "text": label}]).mark_text(
-        color=DIAGONAL["color"], align="right", dx=-6, dy=-6, fontSize=11
+    line = charts.chart_of([{"x": 0, "y": 0}, {"x": end, "y": end}]).mark_line(**charts.DIAGONAL)
+    text = charts.chart_of([{"x": end, "y": end, "text": label}]).mark_text(
+        color=charts.DIAGONAL["color"], align="right", dx=-6, dy=-6, fontSize=11
     )
     return line.encode(x="x:Q", y="y:Q") + text.encode(x="x:Q", y="y:Q", text="text:N")
 
@@ -168,10 +154,12 @@ def histogram_panels(rows: Rows, x_title: str, y_title: str) -> Any:
     y = alt.Y("share:Q", title=y_title, axis=alt.Axis(format="%"))
 
     def draw(series: str, chosen: Rows) -> Any:
-        bars = chart_of(chosen).mark_bar(color=PALETTE[0], stroke="white", strokeWidth=0.5)
+        bars = charts.chart_of(chosen).mark_bar(
+            color=charts.PALETTE[0], stroke="white", strokeWidth=0.5
+        )
         return bars.encode(x=x, x2="high:Q", y=y, tooltip=["low:Q", "high:Q", "share:Q"])
 
-    return in_panels(rows, draw, HISTOGRAM, key="series", columns=3, same_y=True)
+    return charts.in_panels(rows, draw, HISTOGRAM, key="series", columns=3, same_y=True)
 
 
 @printable_names
@@ -190,10 +178,10 @@ def spread_panels(rows: Rows, y_title: str) -> Any:
     def draw(panel: str, chosen: Rows) -> Any:
         unit = alt.Scale(domain=[0, 1])
         x = alt.X("middle:Q", title=chosen[0]["x_title"], scale=unit)
-        base = chart_of(chosen).encode(x=x)
+        base = charts.chart_of(chosen).encode(x=x)
         ranges = base.mark_rule(color="#999999", strokeWidth=1.5)
-        deviations = base.mark_rule(color=PALETTE[0], strokeWidth=6, opacity=0.55)
-        means = base.mark_point(size=80, filled=True, opacity=1, color=PALETTE[1])
+        deviations = base.mark_rule(color=charts.PALETTE[0], strokeWidth=6, opacity=0.55)
+        means = base.mark_point(size=80, filled=True, opacity=1, color=charts.PALETTE[1])
         return (
             ranges.encode(y=alt.Y("least:Q", title=y_title), y2="most:Q")
             + deviations.encode(y="low:Q", y2="high:Q")
@@ -202,12 +190,12 @@ def spread_panels(rows: Rows, y_title: str) -> Any:
             )
         )
 
-    return in_panels(rows, draw, SPREAD)
+    return charts.in_panels(rows, draw, SPREAD)
 
 
 @printable_names
 def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
-    """Return forms as columns with their shares above, and the totals of attributes beside them.
+    """Return forms as columns, shares of several above, and the totals of attributes beside them.
 
     Parameters
     ----------
@@ -215,7 +203,7 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
         One for each question: `form`, its `share`, `attribute`, `mechanism`, `epsilon` (None for a
         shaped report of all answers).
     attributes
-        One for each attribute: `attribute`, `total`, `limit` (or None), `mechanism`.
+        One for each attribute: `attribute`, `total`, `limit` (or None).
     guarantee
         The guarantee of the totals, for the title.
     """
@@ -225,18 +213,21 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
     title = "Who is asked what"
     if any(row["epsilon"] is None for row in questions):
         title += " (grey: one shaped report)"
-    height = alt.Step(STEP)
+    height = alt.Step(charts.STEP)
     asked = _questions(questions, order).properties(width=width, height=height, title=title)
-    totals = _total_bars(attributes, "nats: total (bar), limit (mark)", labels=False, ticks=False)
-    totals = totals.properties(width=220, height=height, title=f"Totals ({guarantee})")
-    return finish(_shares(forms).properties(width=width, height=60) & (asked | totals))
+    totals = _total_bars(attributes).properties(
+        width=220, height=height, title=f"Totals ({guarantee})"
+    )
+    if len(forms) == 1:
+        return charts.finish(asked | totals)
+    return charts.finish(_shares(forms).properties(width=width, height=60) & (asked | totals))
 
 
 def _shares(forms: dict[int, float]) -> Any:
     """Return a bar chart of the share of each form."""
-    bars = chart_of([{"form": form, "share": share} for form, share in forms.items()])
+    bars = charts.chart_of([{"form": form, "share": share} for form, share in forms.items()])
     return (
-        bars.mark_bar(color=PALETTE[0])
+        bars.mark_bar(color=charts.PALETTE[0])
         .encode(
             x=alt.X("form:O", title=None, axis=alt.Axis(labels=False, ticks=False)),
             y=alt.Y("share:Q", title="people", axis=alt.Axis(format="%", tickCount=3)),
@@ -248,7 +239,7 @@ def _shares(forms: dict[int, float]) -> Any:
 
 def _questions(questions: Rows, order: list[str]) -> Any:
     """Return a grid of questions coloured by budget, those of shaped reports in grey."""
-    base = chart_of(questions).encode(
+    base = charts.chart_of(questions).encode(
         x=alt.X("form:O", title="form", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("attribute:N", sort=order, scale=alt.Scale(domain=order), title=None),
     )
@@ -271,34 +262,17 @@ def _questions(questions: Rows, order: list[str]) -> Any:
     )
 
 
-@printable_names
-def plan_chart(rows: Rows, guarantee: str) -> Any:
-    """Return bars of a plan's budgets and totals, with each attribute's limit as a mark.
-
-    Parameters
-    ----------
-    rows
-        One for each attribute: `attribute`, `epsilon`, `total`, `limit` (or None), `mechanism`.
-    guarantee
-        The guarantee of the totals, for the title.
-    """
-    bars = _total_bars(rows, "Nats: own budget (dark), total (light), limit (mark)", budgets=True)
-    title = f"Budgets and totals ({guarantee})"
-    return finish(bars, title, width=PLAN_WIDTH, height=alt.Step(STEP))
-
-
-def _total_bars(rows: Rows, title: str, *, budgets: bool = False, **axis: Any) -> Any:
-    """Return the total of each attribute as a bar, its limit as a mark, its budget inside."""
+def _total_bars(rows: Rows) -> Any:
+    """Return the total of each attribute as a bar, its limit as a mark."""
     order = [row["attribute"] for row in rows]
-    base = chart_of(rows).encode(y=in_rows("attribute", order, **axis))
-    totals = base.mark_bar(color=PALETTE[5], height=14).encode(
-        x=alt.X("total:Q", title=title),
-        tooltip=["attribute:N", "mechanism:N", "epsilon:Q", "total:Q", "limit:Q"]
-        if budgets
-        else ["attribute:N", "total:Q", "limit:Q"],
+    base = charts.chart_of(rows).encode(
+        y=charts.in_rows("attribute", order, labels=False, ticks=False)
     )
-    inner = [base.mark_bar(color=PALETTE[0], height=8).encode(x="epsilon:Q")] if budgets else []
-    return alt.layer(totals, *inner, limit_marks(base))
+    totals = base.mark_bar(color=charts.PALETTE[5], height=14).encode(
+        x=alt.X("total:Q", title="nats: total (bar), limit (mark)"),
+        tooltip=["attribute:N", "total:Q", "limit:Q"],
+    )
+    return totals + charts.limit_marks(base)
 
 
 @printable_names
@@ -320,12 +294,14 @@ def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float
     x = alt.X("leakage:Q", title="Leakage l (nats)")
     y = alt.Y("delta:Q", title="Delta", scale=alt.Scale(type="log"), axis=alt.Axis(format="e"))
     tooltip = [alt.Tooltip("leakage:Q", format=".4f"), alt.Tooltip("delta:Q", format=".2g")]
-    lines = chart_of(curve).mark_line(point=len(curve) == 1).encode(x=x, y=y)
+    lines = charts.chart_of(curve).mark_line(point=len(curve) == 1).encode(x=x, y=y)
     shown = [{"leakage": point[0], "delta": point[1]}] if point[1] > SMALLEST_DELTA else []
-    marked = chart_of(shown).mark_point(filled=True, size=90, color=PALETTE[1], opacity=1)
+    marked = charts.chart_of(shown).mark_point(
+        filled=True, size=90, color=charts.PALETTE[1], opacity=1
+    )
     layers = lines + marked.encode(x=x, y=y, tooltip=tooltip)
     heading = "Every pair (l, delta) of one leakage; the dot is the one shown elsewhere"
-    return finish(layers, heading, width=420, height=300)
+    return charts.finish(layers, heading, width=420, height=300)
 
 
 @printable_names
@@ -344,8 +320,8 @@ def about_chart(rows: Rows, target: str, subtitle: str, width: int = 480) -> Any
         The width of the bars' axis, in pixels; a page of a phone needs a narrow one.
     """
     most = max(row["leakage"] for row in rows) or 1.0
-    base = chart_of(rows).encode(
-        y=in_rows("source"),
+    base = charts.chart_of(rows).encode(
+        y=charts.in_rows("source"),
         x=alt.X(
             "leakage:Q",
             title=f"leakage about {target} (nats)",
@@ -359,7 +335,7 @@ def about_chart(rows: Rows, target: str, subtitle: str, width: int = 480) -> Any
         text=alt.Text("leakage:Q", format=".2f")
     )
     title = f"What other answers tell about {target}"
-    return finish(bars + texts, title, subtitle, width=width, height=alt.Step(STEP))
+    return charts.finish(bars + texts, title, subtitle, width=width, height=alt.Step(charts.STEP))
 
 
 @printable_names
@@ -383,13 +359,17 @@ def audit_chart(rows: Rows, name: str = "") -> Any:
         }
         for row in rows
     ]
-    base = chart_of(drawn).encode(y=in_rows("attribute", distinct_in(drawn, "attribute")))
+    base = charts.chart_of(drawn).encode(
+        y=charts.in_rows("attribute", charts.distinct_in(drawn, "attribute"))
+    )
     bars = base.mark_bar(height=12).encode(
         x=alt.X("epsilon:Q", title="Realised epsilon (bar), its limits (line), claim (mark)"),
-        color=coloured("verdict", ["not decided", "refuted", "holds"]),
+        color=charts.coloured("verdict", ["not decided", "refuted", "holds"]),
         tooltip=["attribute:N", "verdict:N", *(f"{key}:Q" for key in AUDITED), "claim:Q"],
     )
     limited = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
     lines = limited.mark_rule(strokeWidth=2).encode(x="lower:Q", x2="upper:Q")
-    layers = bars + lines + limit_marks(base, "claim", "black")
-    return finish(layers, titled("Audit", name), width=CURVES[0], height=alt.Step(STEP))
+    layers = bars + lines + charts.limit_marks(base, "claim", "black")
+    return charts.finish(
+        layers, charts.titled("Audit", name), width=CURVES[0], height=alt.Step(charts.STEP)
+    )

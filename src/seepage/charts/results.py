@@ -5,18 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from seepage.charts.chart_style import (
-    PALETTE,
-    STEP,
-    Rows,
-    chart_of,
-    distinct_in,
-    finish,
-    in_rows,
-    limit_marks,
-    printable_names,
-    titled,
-)
+from seepage import charts
+from seepage.charts import Rows, printable_names
 from seepage.charts.panels import curve_panels
 from seepage.errors import InputError
 
@@ -32,21 +22,15 @@ MAX_WITH_NUMBERS = 24
 WIDTH = 460
 
 KINDS = {
-    "certified": ("#0072B2", "square"),
-    "statistical": ("#009E73", "circle"),
-    "assumed": ("#D55E00", "triangle-up"),
-    "lower bound": ("#000000", "triangle-right"),
+    "certified": "#0072B2",
+    "statistical": "#009E73",
+    "assumed": "#D55E00",
+    "lower bound": "#000000",
 }
-"""Colour and shape of each kind of total; the report page uses the same."""
+"""Colour of each kind of total; the report page uses the same."""
 
-SAME_POINT = 0.02
-"""Points closer than this share of the axis have one label."""
-
-LABEL_OVERHANG = 50
-"""Distance of the legend of totals, in pixels: labels of points extend beyond the axis."""
-
-LABEL_WIDTH = 0.13
-"""Width of a label, as a share of the axis."""
+SHAPES = ["square", "diamond", "cross", "circle", "triangle-up", "triangle-down", "triangle-right"]
+"""Shapes of the guarantees of totals, in the order in which they are drawn."""
 
 _DELTA = alt.Tooltip("delta:Q", format=".2g")
 
@@ -90,7 +74,7 @@ def matrix_chart(
     ]
     side = max(CELL * len(names), MIN_SIDE)
     slanted = alt.Axis(labelAngle=-45, labelLimit=160)
-    base = chart_of(rows).encode(
+    base = charts.chart_of(rows).encode(
         x=alt.X("source:N", sort=order, title="Source: what is released", axis=slanted),
         y=alt.Y("target:N", sort=order, title="Target: what it tells about"),
     )
@@ -112,8 +96,8 @@ def matrix_chart(
                 color=alt.condition(dark, alt.value("white"), alt.value("black")),
             )
         )
-    title = titled("Leakage from source to target", name)
-    return finish(alt.layer(*layers), title, subtitle, width=side, height=side)
+    title = charts.titled("Leakage from source to target", name)
+    return charts.finish(alt.layer(*layers), title, subtitle, width=side, height=side)
 
 
 @printable_names
@@ -154,7 +138,7 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
 
 @printable_names
 def totals_chart(rows: Rows, name: str = "") -> Any:
-    """Return a dot plot of totals, one row per attribute, coloured by kind.
+    """Return a dot plot of totals, one row per attribute: colours are kinds, shapes guarantees.
 
     Parameters
     ----------
@@ -165,68 +149,35 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     name
         The name of the data, for the title.
     """
-    kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
-    colours, shapes = ([KINDS[kind][part] for kind in kinds] for part in (0, 1))
-    order = distinct_in(rows, "attribute")
-    nothing = not any(row["total"] for row in rows)
+    rows = [row | {"total of": f"{row['guarantee']} ({row['kind']})"} for row in rows]
+    colours = {row["total of"]: KINDS[row["kind"]] for row in rows}
+    order, nothing = charts.distinct_in(rows, "attribute"), not any(row["total"] for row in rows)
     scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(zero=True)
-    base = chart_of(rows).encode(
+    base = charts.chart_of(rows).encode(
         x=alt.X("total:Q", title="Total leakage (nats)", scale=scale),
-        y=in_rows("attribute", order),
+        y=charts.in_rows("attribute", order),
     )
-    legend = alt.Legend(offset=LABEL_OVERHANG)
-    points = base.mark_point(filled=True, size=90, opacity=1).encode(
-        color=alt.Color(
-            "kind:N", title="Kind", scale=alt.Scale(domain=kinds, range=colours), legend=legend
-        ),
+    drawn = list(colours)
+    coloured = alt.Scale(domain=drawn, range=list(colours.values()))
+    points = base.mark_point(filled=True, size=90, opacity=0.8).encode(
+        color=alt.Color("total of:N", title=None, sort=drawn, scale=coloured),
         shape=alt.Shape(
-            "kind:N", title="Kind", scale=alt.Scale(domain=kinds, range=shapes), legend=legend
+            "total of:N", title=None, sort=drawn, scale=alt.Scale(domain=drawn, range=SHAPES)
         ),
         tooltip=[
-            "attribute:N",
-            "guarantee:N",
-            "kind:N",
-            alt.Tooltip("total:Q", format=".4f"),
+            *("attribute:N", "total of:N", alt.Tooltip("total:Q", format=".4f")),
             *([_DELTA] if any(row.get("delta") for row in rows) else []),
         ],
     )
     refuted = base.transform_filter("datum.refuted").mark_text(
-        text="refuted", dx=-8, align="right", fontSize=10, color=PALETTE[1]
+        text="refuted", dx=-8, align="right", fontSize=10, color=charts.PALETTE[1]
     )
-    names = chart_of(_point_labels(rows)).mark_text(dy=-9, fontSize=9, color="#444444")
-    labels = names.encode(x="total:Q", y=in_rows("attribute", order), text="names:N")
-    title = titled("What each attribute gives away in total", name)
-    layers = points + refuted + labels
+    title = charts.titled("What each attribute gives away in total", name)
+    layers = points + refuted
     if any(row.get("limit") is not None for row in rows):
-        layers = limit_marks(base) + layers
+        layers = charts.limit_marks(base) + layers
         title += "; limits as marks"
-    return finish(layers, title, width=WIDTH, height=alt.Step(STEP + 4))
-
-
-def _point_labels(rows: Rows) -> Rows:
-    """Return labels of points: of all in the first row, and of points that coincide in others."""
-    numbers = [row["total"] for row in rows if isinstance(row["total"], (int, float))]
-    labels: Rows = []
-    for attribute in distinct_in(rows, "attribute"):
-        first = attribute == rows[0]["attribute"]
-        points = [row for row in rows if row["attribute"] == attribute and row["total"] in numbers]
-        distance = (LABEL_WIDTH if first else SAME_POINT) * max(numbers, default=0.0)
-        groups: list[Rows] = []
-        for row in sorted(points, key=lambda row: row["total"]):
-            if groups and row["total"] - groups[-1][-1]["total"] <= distance:
-                groups[-1].append(row)
-            else:
-                groups.append([row])
-        labels += [
-            {
-                "attribute": attribute,
-                "total": sum(row["total"] for row in group) / len(group),
-                "names": ", ".join(row["guarantee"] for row in group),
-            }
-            for group in groups
-            if first or len(group) > 1
-        ]
-    return labels
+    return charts.finish(layers, title, width=WIDTH, height=alt.Step(charts.STEP + 4))
 
 
 @printable_names
@@ -249,8 +200,8 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
         for row in rows
     ]
     order = [row["attribute"] for row in labelled]
-    base = chart_of(labelled).encode(y=in_rows("attribute", order))
-    colours = alt.Scale(domain=EXPERIENCED, range=[PALETTE[1], "#9CCDEB", PALETTE[0]])
+    base = charts.chart_of(labelled).encode(y=charts.in_rows("attribute", order))
+    colours = alt.Scale(domain=EXPERIENCED, range=[charts.PALETTE[1], "#9CCDEB", charts.PALETTE[0]])
 
     def mark(layer: Any, field: str, index: int, **more: Any) -> Any:
         return layer.encode(
@@ -268,6 +219,8 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
             x="high:Q", text="label:N"
         ),
     ]
-    title = titled("Promised and experienced", name)
+    title = charts.titled("Promised and experienced", name)
     about = f"{people:,} drawn people; share whose reports tell more than 1.1 times epsilon"
-    return finish(alt.layer(*layers), title, about, width=WIDTH, height=alt.Step(STEP))
+    return charts.finish(
+        alt.layer(*layers), title, about, width=WIDTH, height=alt.Step(charts.STEP)
+    )

@@ -5,19 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from seepage.charts.chart_style import (
-    DIAGONAL,
-    PALETTE,
-    STEP,
-    Rows,
-    chart_of,
-    coloured,
-    distinct_in,
-    finish,
-    in_panels,
-    in_rows,
-    printable_names,
-)
+from seepage import charts
+from seepage.charts import Rows, printable_names
 
 STAR = "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z"
 SHAPES = [
@@ -74,17 +63,21 @@ def analyser_chart(rows: Rows) -> Any:
     shapes = alt.Scale(domain=names, range=SHAPES)
 
     def draw(data: str, chosen: Rows) -> Any:
-        points = chart_of(_with_budget_text(chosen)).mark_point(size=130, filled=True, opacity=0.8)
+        points = charts.chart_of(_with_budget_text(chosen)).mark_point(
+            size=130, filled=True, opacity=0.8
+        )
         drawn = _regions(ends) + points.encode(
             x=_axis("undershoot", "Normalised undershoot (leakage missed) →", ends),
             y=_axis("overshoot", "Normalised overshoot (needless noise) →", ends),
             shape=alt.Shape("analyser:N", title="Analyser", scale=shapes),
-            color=coloured("epsilon", _budgets(rows), "Epsilon"),
+            color=charts.coloured("epsilon", _budgets(rows), "Epsilon"),
             tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
         )
         return drawn.properties(title=f"{data}: against {chosen[0]['reference']}")
 
-    return in_panels(rows, draw, (SIDE, SIDE), key="data", columns=len(distinct_in(rows, "data")))
+    return charts.in_panels(
+        rows, draw, (SIDE, SIDE), key="data", columns=len(charts.distinct_in(rows, "data"))
+    )
 
 
 def _axis(field: str, title: str, ends: dict[str, float]) -> Any:
@@ -110,7 +103,7 @@ def _with_budget_text(rows: Rows) -> Rows:
 def _regions(ends: dict[str, float]) -> Any:
     """Return lines at 0 and the labels of the regions."""
     right, top = ends["undershoot"], ends["overshoot"]
-    lines = chart_of([{"zero": 0}]).mark_rule(**DIAGONAL)
+    lines = charts.chart_of([{"zero": 0}]).mark_rule(**charts.DIAGONAL)
     labels: list[tuple[float, float, str, Any, float, float]] = [
         (0, 0, "P1 exact", "left", 10, 13),
         (right * (1 + ABOVE), 0, "R1 underestimates", "right", -4, 13),
@@ -118,8 +111,8 @@ def _regions(ends: dict[str, float]) -> Any:
         (right * 0.6, top * 0.6, "R3 both", "center", 0, 0),
     ]
     texts = [
-        chart_of([{"x": x, "y": y, "text": text}])
-        .mark_text(color=DIAGONAL["color"], fontSize=12, align=align, dx=dx, dy=dy)
+        charts.chart_of([{"x": x, "y": y, "text": text}])
+        .mark_text(color=charts.DIAGONAL["color"], fontSize=12, align=align, dx=dx, dy=dy)
         .encode(x="x:Q", y="y:Q", text="text:N")
         for x, y, text, align, dx, dy in labels
     ]
@@ -145,17 +138,19 @@ def mechanism_chart(given: Rows) -> Any:
         ("frequency_error", "normalised_tcpl", "Frequency error, whole report", "log"),
     ]
     titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
-    shapes = alt.Scale(domain=distinct_in(given, "mechanism"), range=SHAPES)
-    charts = []
+    shapes = alt.Scale(domain=charts.distinct_in(given, "mechanism"), range=SHAPES)
+    drawn = []
     for error, leakage, title, kind in panels:
         rows = [row for row in given if row[error] is not None]
         if not rows:
             continue
-        points = chart_of(_with_budget_text(rows)).mark_point(size=110, filled=True, opacity=0.8)
+        points = charts.chart_of(_with_budget_text(rows)).mark_point(
+            size=110, filled=True, opacity=0.8
+        )
         largest, positive = max(row[error] for row in rows), all(row[error] > 0 for row in rows)
         domain: Any = alt.Undefined if largest > 0 else [0, 1]
         scale: Any = kind if positive else "linear"
-        charts.append(
+        drawn.append(
             points.encode(
                 x=alt.X(
                     f"{leakage}:Q",
@@ -169,11 +164,11 @@ def mechanism_chart(given: Rows) -> Any:
                     axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
                 ),
                 shape=alt.Shape("mechanism:N", title="Mechanism", scale=shapes),
-                color=coloured("epsilon", _budgets(given), "Epsilon"),
+                color=charts.coloured("epsilon", _budgets(given), "Epsilon"),
                 tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
             ).properties(width=SIDE - 60, height=SIDE - 60, title=title)
         )
-    return finish(alt.hconcat(*charts))
+    return charts.finish(alt.hconcat(*drawn))
 
 
 @printable_names
@@ -195,26 +190,28 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
     axis = alt.Axis(format="~g", values=_powers_of_ten(ends)) if log else alt.Axis(tickCount=6)
     x = alt.X("x:Q", title=x_title, scale=scale, axis=axis)
     y = alt.Y("y:Q", title=y_title, scale=scale, axis=axis)
-    series, kinds = distinct_in(rows, "series"), distinct_in(rows, "kind")
+    series, kinds = charts.distinct_in(rows, "series"), charts.distinct_in(rows, "kind")
     shapes = alt.Shape(
         "kind:N", title=None, sort=kinds, scale=alt.Scale(domain=kinds), legend=_legend(kinds)
     )
 
     def draw(panel: str, chosen: Rows) -> Any:
         size = 30 if len(chosen) > MAX_LARGE_POINTS else 80
-        points = chart_of(chosen).mark_point(size=size, filled=True, opacity=0.7)
-        line = chart_of([{"x": end, "y": end} for end in domain]).mark_line(**DIAGONAL)
+        points = charts.chart_of(chosen).mark_point(size=size, filled=True, opacity=0.7)
+        line = charts.chart_of([{"x": end, "y": end} for end in domain]).mark_line(
+            **charts.DIAGONAL
+        )
         return line.encode(
             x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale)
         ) + points.encode(
             x=x,
             y=y,
-            color=coloured("series", series, legend=_legend(series)),
+            color=charts.coloured("series", series, legend=_legend(series)),
             shape=shapes,
             tooltip=["series:N", "kind:N", "label:N", "x:Q", "y:Q"],
         )
 
-    return in_panels(rows, draw, (AGREEMENT_SIDE, AGREEMENT_SIDE))
+    return charts.in_panels(rows, draw, (AGREEMENT_SIDE, AGREEMENT_SIDE))
 
 
 def _legend(entries: list[str]) -> Any:
@@ -250,10 +247,14 @@ def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
     names
         The attributes.
     """
-    colours = distinct_in(rows, "colour")
-    base = chart_of(rows).encode(
-        y=in_rows("label", distinct_in(rows, "label")).title(", ".join(names[1:]) or None),
-        color=coloured("colour", colours, names[0]) if len(names) > 1 else alt.value(PALETTE[0]),
+    colours = charts.distinct_in(rows, "colour")
+    base = charts.chart_of(rows).encode(
+        y=charts.in_rows("label", charts.distinct_in(rows, "label")).title(
+            ", ".join(names[1:]) or None
+        ),
+        color=charts.coloured("colour", colours, names[0])
+        if len(names) > 1
+        else alt.value(charts.PALETTE[0]),
     )
     if len(names) > 1:
         base = base.encode(yOffset=alt.YOffset("colour:N", sort=colours))
@@ -262,5 +263,5 @@ def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
     )
     tooltip = ["label:N", "colour:N", *(f"{one}:Q" for one in ("estimate", "lower", "upper"))]
     points = base.mark_circle(size=60, opacity=1).encode(x="estimate:Q", tooltip=tooltip)
-    height = alt.Step(max(STEP, 11 * len(colours) if len(names) > 1 else 0))
-    return finish(intervals + points, width=460, height=height)
+    height = alt.Step(max(charts.STEP, 11 * len(colours) if len(names) > 1 else 0))
+    return charts.finish(intervals + points, width=460, height=height)

@@ -52,7 +52,7 @@ def write_result(
     options = click.get_current_context().params
     form, output = options["form"], None if printed else options["output"]
     if options.get("chart") is not None:
-        from seepage.charts.chart_style import save_chart
+        from seepage.charts import save_chart
 
         save_chart(result.chart(), options["chart"])
         click.echo(f"wrote {options['chart']}", err=True)
@@ -163,7 +163,7 @@ class OutputFile(click.Path):
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         if param is not None and param.name == "chart":
-            from seepage.charts.chart_style import chart_ending
+            from seepage.charts import chart_ending
 
             chart_ending(path)
         return str(value)

@@ -219,7 +219,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         return {"attribute": columns.pop("name"), **columns}
 
     def chart(self) -> Any:
-        """Return an Altair chart of budgets, totals and limits; with several forms, of shares."""
+        """Return an Altair chart of forms with their budgets and shares, totals and limits."""
         from seepage.plan.plan_page import plan_picture
 
         return plan_picture(self)

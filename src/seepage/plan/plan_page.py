@@ -273,22 +273,14 @@ def _precision(precision: Precision) -> dict[str, Any]:
 
 
 def plan_picture(plan: Plan) -> Any:
-    """Return an Altair chart of budgets, totals and limits; with several forms, of shares."""
-    from seepage.charts.panels import forms_chart, plan_chart
+    """Return an Altair chart of forms with their budgets and shares, totals and limits."""
+    from seepage.charts.panels import forms_chart
 
     title = f"{plan.guarantee}, {plan.kind}"
     attributes = [
-        {
-            "attribute": planned.name,
-            "mechanism": planned.mechanism or "not collected",
-            "epsilon": planned.epsilon,
-            "total": planned.total,
-            "limit": planned.limit,
-        }
+        {"attribute": planned.name, "total": planned.total, "limit": planned.limit}
         for planned in plan.attributes
     ]
-    if plan.is_single:
-        return plan_chart(attributes, title)
     questions = [
         {
             "form": number,

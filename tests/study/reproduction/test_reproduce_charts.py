@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from seepage.charts.chart_style import save_chart
+from seepage.charts import save_chart
 from seepage.charts.panels import bar_panels, curve_panels, histogram_panels, spread_panels
 from seepage.charts.scatter import agreement_chart
 
