@@ -30,17 +30,22 @@ def test_a_closed_output_without_a_file_is_an_error(tmp_path):
     assert done.stderr == "seepage: standard output is closed, so --output must be given\n"
 
 
+@pytest.fixture(scope="module")
+def expected():
+    done = run(*ANALYSE.split()[1:])
+    assert done.stdout.count("\n") == 1 + 2
+    return done.stdout
+
+
 @pytest.mark.parametrize(
     "closed",
     [">&-", "2>&-", pytest.param(">&- 2>&-", marks=pytest.mark.slow), "<&- >&- 2>&-"],
 )
-def test_closed_streams_do_not_change_the_result(tmp_path, closed):
-    expected = run(*ANALYSE.split()[1:])
-    assert expected.stdout.count("\n") == 1 + 2
+def test_closed_streams_do_not_change_the_result(tmp_path, closed, expected):
     done = shell(f"{ANALYSE} -o found.csv {closed}", tmp_path)
     told = "" if "2>&-" in closed else "wrote found.csv\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, "", told)
-    assert (tmp_path / "found.csv").read_text() == expected.stdout
+    assert (tmp_path / "found.csv").read_text() == expected
 
 
 def test_a_closed_error_stream_keeps_the_exit_code(tmp_path):
@@ -49,7 +54,7 @@ def test_a_closed_error_stream_keeps_the_exit_code(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
-@pytest.mark.parametrize("gigabytes", [0.5, 0.7, 1.5, 1.8])
+@pytest.mark.parametrize("gigabytes", [0.5, 1.8])
 def test_too_little_address_space_is_said_in_one_line(tmp_path, gigabytes):
     done = shell(f"ulimit -v {int(gigabytes * 1e6)}; seepage analyse adult", tmp_path)
     assert done.returncode == 2

@@ -17,7 +17,7 @@ __all__ = ["main"]
 
 COMMANDS = {
     "analyse": ("analyse", "Leakage of every attribute about every other, and in total."),
-    "audit": ("audit", "What somebody else's randomiser realises beside what is claimed."),
+    "audit": ("client", "What somebody else's randomiser realises beside what is claimed."),
     "benchmark": ("study", "Compare analysers of leakage, or mechanisms, on real data."),
     "calibrate": ("collect", "The largest budgets that keep every total within a limit."),
     "check": ("analyse", "What the columns of a table are, and what to decide first."),

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from seepage import _checks
 from seepage._options import option
 from seepage.data.table.options import ANSWERS, DataOptions
-from seepage.designs.wanted import want_texts
 from seepage.errors import InputError
 
 SHAPES = ("never", "forms")
@@ -200,6 +199,8 @@ class DesignOptions(PlanningOptions):
         """The options that a plan states: objective, people, title, seed, want and the like."""
         names = ("objective", "people", "precision", "title", "author")
         stated = {name: value for name in names if (value := getattr(self, name)) is not None}
+        from seepage.designs.wanted import want_texts  # it imports NumPy, and `--help` does not
+
         return {**stated, "seed": self.rng, "want": list(want_texts(self.want))}
 
 
