@@ -92,16 +92,17 @@ def test_the_next_step_names_python_parameters():
     )
 
 
-def test_the_next_step_is_the_design_of_the_same_table():
+def test_the_next_step_is_the_design_of_the_same_table(monkeypatch, tmp_path):
     some = {"columns": ["x0", "x1"], "name": "my table.csv"}
     found = sp.analyse(COPIES, 1.0, limit=1.5, guarantee="exact", **some).verdict
     design = "seepage design 'my table.csv' --columns x0,x1 --limit 1.5"
     assert found.settle.startswith(f"Next: `{design}` asks each person")
     single = sp.analyse(COPIES, 1.0, limit=[1.5, None, 2], guarantee="exact").verdict
     assert "`seepage design DATA --limit 1.5 --limit-of x1=none --limit-of x2=2`" in single.settle
+    monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))  # counts are bundled, records not at hand
     none = sp.analyse("adult", 1.0, mechanism="grr", columns=["sex", "relationship"]).verdict
     assert none.settle.startswith(
-        "No limit is set. Next: `seepage design adult --columns sex,relationship --limit 2`"
+        "No limit is set. Next: `seepage design DATA --columns sex,relationship --limit 2`"
     )
     assert none.decision.startswith("sex gives away relationship: a report that favours sex Female")
 

@@ -20,7 +20,7 @@ from seepage._results import Result, html_table, json_ready, json_text
 from seepage.analysis_options import AnalysisOptions
 from seepage.data.data_check import settle
 from seepage.data.domain import ALL_OTHERS, for_each
-from seepage.data.inputs import as_counted, as_pairs, is_pairs_file
+from seepage.data.inputs import as_counted, as_pairs, is_dataset_name, is_pairs_file
 from seepage.data.pairs import PairCounts
 from seepage.data.table.options import DataOptions
 from seepage.leakage.leaks import Leak, find_leaks, same_attributes
@@ -59,7 +59,7 @@ class Analysis(Result):
         What the check of the columns found: left out, may mean missing; see `check`.
     table
         The words of a command line that name the records and the options of reading them; DATA
-        in place of pair counts, which have none.
+        where only pair counts are at hand.
     """
 
     matrix: LeakageMatrix
@@ -236,7 +236,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     )
     named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
     name = options.name if options.name is not None else Path(named).name
-    records = "" if named and is_pairs_file(named) else named or name
+    records = (named or name) if not named or _has_records(named) else ""
     table = records or "DATA", *command_words(options.reading, DataOptions)
     data, settled, notes = settle(data, options, asked=False, stacklevel=4)
     reading = {**options.reading, **settled}
@@ -267,6 +267,15 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         experience = experience_of(counted, matrix.releases, *how)
     about = name, options.command, limits, experience
     return Analysis(matrix, totals, *about, notes=tuple(notes), table=table)
+
+
+def _has_records(named: str) -> bool:
+    """Return whether the records of a path or a dataset's name can be read, not its counts only."""
+    from seepage.data.datasets import DATASETS
+
+    if is_dataset_name(named):
+        return named in DATASETS and DATASETS[named].at_hand
+    return not is_pairs_file(named)
 
 
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:

@@ -23,7 +23,7 @@ COLUMNS = ["coffee", "screen", "sleep"]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A table as text and Parquet, its counts, a plan, reports, a saved result, transitions."""
+    """A table as text and Parquet, its counts, a plan, reports, a saved result."""
     place = tmp_path_factory.mktemp("made")
     people = sp.make_survey(500).select(COLUMNS)
     pyarrow.csv.write_csv(people, place / "t.csv")
@@ -33,7 +33,6 @@ def made(tmp_path_factory):
     pyarrow.parquet.write_table(plan.perturb(people), place / "reports.parquet")
     sp.count_pairs(people).save(place / "t.pairs")
     run("analyse", "t.pairs", "--format", "json", "-o", "result.json", cwd=place)
-    (place / "steps.csv").write_text("0.8,0.2\n0.2,0.8\n")
     return place
 
 
@@ -106,7 +105,6 @@ def test_only_a_file_is_written_over(folder, command):
         ("report", "result.json", "-o", "result.json"),
         ("merge", "t.pairs", "-o", "t.pairs"),
         ("count", "t.csv", "--domain", "t.pairs", "-o", "t.pairs"),
-        ("stream", "--transitions", "steps.csv", "--steps", "3", "-o", "steps.csv"),
     ],
     ids=" ".join,
 )
@@ -162,28 +160,11 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("datasets", "nosuch"), "No such command 'nosuch'"),
         (("calibrate", "t.csv", "--limit", "3", "--importance", "sleep=2"), "--importance"),
         (("estimate", "reports.parquet", "--plan", "plan.json", "--family", "linear"), "--regress"),
-        (("stream", "--transitions", "steps.csv", "--steps", "2", "--drop", "a"), "no columns"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
 def test_bad_input_is_one_line(folder, command, words):
     assert words in error_line(*command)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [("0.8,0.2\n0.2\n", "from 2 to 1 at row 2"), ("", "no matrix of numbers"), ("a\n", "'a'")],
-)
-def test_transitions_must_be_a_square_of_numbers(folder, text, words):
-    (folder / "odd.csv").write_text(text)
-    assert words in error_line("stream", "--transitions", "odd.csv", "--steps", "2")
-
-
-def test_transitions_with_a_byte_order_mark(folder):
-    (folder / "marked.csv").write_text("0.8,0.2\r\n0.2,0.8\r\n", encoding="utf-8-sig")
-    same = [run("stream", "--transitions", f, "--steps", "2") for f in ("marked.csv", "steps.csv")]
-    assert same[0] == same[1]
-    assert same[0].returncode == 0
 
 
 def test_text_in_another_encoding(folder):

@@ -1,4 +1,4 @@
-"""What `seepage analyse` says about limits, people, labels, bins and ids."""
+"""What `seepage analyse` says about limits, people, bins and ids."""
 
 import numpy as np
 import pyarrow as pa

@@ -3,7 +3,6 @@
 import shlex
 import shutil
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ from seepage.cli.output import (
 )
 from seepage.data.domain import sample_caution
 from seepage.data.table.options import DataOptions, TableOptions
-from seepage.errors import InputError
 
 
 @click.command("analyse", cls=FileCommand)
@@ -149,19 +147,11 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
 
 
 @click.command("stream", cls=FileCommand)
-@click.argument("data", required=False)
-@click.option(
-    "--transitions",
-    type=click.Path(dir_okay=False),
-    help="P(next value given value) as a CSV file of numbers, one row per value, instead of DATA.",
-)
+@click.argument("data")
 @click.option("-e", "--epsilon", type=float, default=1.0, help="Budget of each step.")
-@click.option("--steps", type=int, help="The number of steps, with --transitions.")
 @click_options(TableOptions)
 @output_options
-def stream(
-    data: str | None, transitions: str | None, epsilon: float, steps: int | None, **_: Any
-) -> None:
+def stream(data: str, epsilon: float, **_: Any) -> None:
     """Compute the leakage of a sequence of reports about the attribute's value at each step.
 
     The columns of DATA are the steps, in order.  Backward leakage is that of the reports up to and
@@ -171,22 +161,10 @@ def stream(
     \b
     Examples:
       seepage stream days.csv --epsilon 0.5
-      seepage stream --transitions weather.csv --steps 30 --epsilon 0.1
     """
-    from seepage.mechanisms.randomiser import read_content
     from seepage.totals.stream import stream_leakage
 
-    if (data is None) == (transitions is None):
-        raise InputError("give either DATA, whose columns are the steps, or --transitions")
-    if transitions is not None:
-        reject_options(
-            [one.name for one in fields(TableOptions)],
-            "--transitions has no columns to choose from",
-        )
-        chain: Any = read_content(transitions)
-    else:
-        chain = count_data(str(data), TableOptions)
-    leakage = stream_leakage(chain, epsilon, steps=steps)
+    leakage = stream_leakage(count_data(data, TableOptions), epsilon)
     head = "Leakage over time (nats), assumed: each value depends on the previous one only"
     write_result(leakage, lambda: f"{head}\n{columns_text(leakage._columns())}")
 

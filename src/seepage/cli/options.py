@@ -196,7 +196,6 @@ PARSERS: dict[str, dict[str, Any]] = {
     "rng": {"type": SEED},
     "order": {"callback": partial(_parse_settings, "--order", _names), "multiple": True},
     "precision": {"type": float, "callback": lambda _, __, points: points and points / 100},
-    "labels": {"type": click.Path(dir_okay=False)},
 }
 """How Click reads fields whose type does not say it."""
 
@@ -299,5 +298,5 @@ output_options = grouped(
 def chart_option(what: str) -> Callable[[Command], Command]:
     """Return the option `--chart`; `what` is drawn."""
     return click.option(
-        "--chart", type=OutputFile(), help=f"Draw {what}: a .svg, .png, .pdf or .html file."
+        "--chart", type=OutputFile(), help=f"Draw {what}: a .svg, .png or .pdf file."
     )
