@@ -29,7 +29,6 @@ import json, re, sys, time
 from pathlib import Path
 import numpy as np
 import seepage as sp
-from seepage.plan import make_plan
 from seepage.collection.perturb import perturb_file
 
 records, reports, sizes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
@@ -38,8 +37,7 @@ domain = sp.Domain(
 )
 codes = [np.arange(max(sizes)) % size for size in sizes]
 pairs = sp.Records(domain, np.stack(codes, axis=1)).pairs()
-total = float(len(sizes)) + 1
-plan = make_plan(pairs, 1.0, limit=total, guarantee="worst", totals=[total] * len(sizes))
+plan = sp.calibrate(pairs, float(len(sizes)), guarantee="worst")
 
 def peak():
     return int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])

@@ -4,18 +4,15 @@ import numpy as np
 import pyarrow as pa
 
 from seepage.collection.report_source import reports_schema
-from seepage.data.domain import Attribute, Domain
+from seepage.data.domain import Attribute, Domain, for_each
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
+from seepage.designs.form import with_shares
+from seepage.mechanisms import best_mechanism
+from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan import (
-    Form,
-    MatrixChannel,
-    ProductChannel,
-    Question,
-    make_plan,
-    plan_of_forms,
-)
+from seepage.plan import Form, MatrixChannel, Plan, ProductChannel, Question
+from seepage.plan.plan_parts import Provenance, stored_attributes
 
 DOMAIN = Domain(
     [
@@ -42,17 +39,64 @@ def counts(rows=2000):
     return count_pairs(people(rows), domain=DOMAIN)
 
 
-def plan_for(pairs, epsilon=1.0, mechanism=None, **settings):
-    """A plan whose totals are generous and whose limits are above them."""
-    budgets = np.broadcast_to(epsilon, len(pairs.domain))
-    total = float(np.sum(budgets)) + 1e-6
-    return make_plan(
-        pairs,
-        epsilon,
-        mechanism=mechanism,
-        limit=total,
-        guarantee="worst",
-        totals=[total] * len(pairs.domain),
+def plan_of_forms(
+    pairs, forms, *, limit=None, shares=None, public=(), settings=None, notes=(), **claim
+):
+    """A plan of these forms; limits are one for all, a sequence or a mapping, None for none."""
+    limits = [np.inf if each is None else each for each in for_each(pairs.domain, limit, "limit")]
+    single = len(forms) == 1 and forms[0].is_product
+    return Plan(
+        listed=stored_attributes(
+            pairs, limits, public, with_frequencies=not single and pairs.records > 0
+        ),
+        forms=with_shares(forms, [1.0] * len(forms) if shares is None else shares),
+        provenance=Provenance.of(pairs, settings or {}),
+        notes=tuple(notes),
+        **{"basis": "mechanism", **claim},
+    )
+
+
+def single_form(domain, epsilon, mechanism=None, delta=0.0):
+    """The channel that asks for every attribute with a budget."""
+    questions = []
+    each = (for_each(domain, one, "x") for one in (epsilon, mechanism, delta))
+    for attribute, eps, how, slack in zip(domain, *each, strict=True):
+        if isinstance(how, Mechanism):
+            questions.append(Question.of(attribute.name, how))
+        elif eps > 0:
+            name = how or best_mechanism(attribute.size, eps)
+            question = Question(attribute=attribute.name, mechanism=name, epsilon=eps, delta=slack)
+            questions.append(question)
+    return ProductChannel(questions=tuple(questions))
+
+
+def plan_for(
+    pairs, epsilon=1.0, mechanism=None, *, totals=None, guarantee="worst", delta=0.0, **settings
+):
+    """A plan of one form; totals are generous, and limits as large as them, unless given."""
+    total = float(np.sum(np.broadcast_to(epsilon, len(pairs.domain)))) + 1e-6
+    totals = [total] * len(pairs.domain) if totals is None else totals
+    form = Form.of(single_form(pairs.domain, epsilon, mechanism, delta), guarantee, totals)
+    return plan_of_forms(pairs, [form], **{"limit": total, "basis": "bound", **settings})
+
+
+def plan_of_totals(totals, **settings):
+    """The plan of the budgets and mechanisms that totals were computed for."""
+    releases = totals.matrix.releases
+    names = [release.mechanism and release.mechanism.name for release in releases]
+    channel = single_form(
+        totals.domain,
+        [0.0 if release.public else release.epsilon for release in releases],
+        names,
+        [release.delta if name else 0.0 for release, name in zip(releases, names, strict=True)],
+    )
+    return plan_of_forms(
+        totals.matrix.pairs,
+        [Form.of(channel, totals.guarantee, totals.values, totals.deltas)],
+        public=[totals.domain.names[k] for k, release in enumerate(releases) if release.public],
+        basis="mechanism" if any(names) else "bound",
+        view=totals.view,
+        confidence=totals.confidence,
         **settings,
     )
 

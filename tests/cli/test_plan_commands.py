@@ -16,7 +16,7 @@ import pytest
 
 import seepage as sp
 from seepage.cli import COMMANDS, main
-from seepage.plan import Plan, make_plan
+from seepage.plan import Plan
 
 SCRIPT = """
 import sys
@@ -58,7 +58,7 @@ def folder(tmp_path_factory):
     table = pa.table({"sex": sex, "job": job, "age": rng.integers(18, 91, 4000)})
     pa.csv.write_csv(table, place / "survey.csv")
     pairs = sp.count_pairs(table, bins={"age": [18, 40, 60, 90]})
-    plan = make_plan(pairs, 2.0, limit=6.0, guarantee="worst", totals=[6.0] * 3)
+    plan = sp.calibrate(pairs, 6.0, guarantee="worst")
     plan.save(place / "plan.json")
     done = run("perturb", "survey.csv", "--plan", "plan.json", "-o", "reports.parquet", cwd=place)
     assert done.returncode == 0, done.stderr
@@ -205,7 +205,7 @@ def test_an_edited_plan_is_rejected_by_both(folder, tmp_path):
 
 def test_one_absurd_report_or_damaged_metadata_end_in_one_line(folder, tmp_path):
     pairs = sp.count_pairs(folder / "survey.csv", bins={"age": [18, 40, 60, 90]})
-    plan = make_plan(pairs, 2.0, limit=6.0, guarantee="worst", totals=[6.0] * 3, mechanism="she")
+    plan = sp.calibrate(pairs, 6.0, guarantee="worst", mechanism="she")
     plan.save(tmp_path / "plan.json")
     reports = plan.perturb(folder / "survey.csv")
     place = reports.schema.get_field_index("age")

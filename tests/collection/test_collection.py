@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from plan_examples import DOMAIN, people
+from plan_examples import DOMAIN, people, plan_of_totals
 from seepage.collection.perturb import perturb_file
 from seepage.collection.report_leakage import analyse_reports
 from seepage.data.inputs import count_pairs
 from seepage.leakage.matrix import leakage_matrix
-from seepage.plan import Plan, make_plan
+from seepage.plan import Plan
 from seepage.totals.total import total_leakage
 
 needs_data = pytest.mark.skipif(
@@ -26,7 +26,7 @@ def collect(table, pairs, epsilon, folder, replicas=1):
     """Plan, save, load, perturb the replicated records, and give plan and reports."""
     totals = total_leakage(pairs, epsilon, mechanism=None, guarantee="independent")
     limit = float(totals.values.max())
-    make_plan(pairs, epsilon, limit=limit, totals=totals).save(folder / "plan.json")
+    plan_of_totals(totals, limit=limit).save(folder / "plan.json")
     plan = Plan.load(folder / "plan.json")
     assert plan.check(pairs).totals.tolist() == plan.totals.tolist()
     pq.write_table(pa.concat_tables([table] * replicas), folder / "records.parquet")

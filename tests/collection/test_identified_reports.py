@@ -14,14 +14,15 @@ from scipy.stats import chi2, chisquare
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
-from seepage.collection.identified_reports import (
+from seepage.collection.perturb import (
     KeyedRandomness,
     checked_key,
     derived_forms,
+    drawn_forms,
     identifier_text,
     new_key,
+    perturb_file,
 )
-from seepage.collection.perturb import drawn_forms, perturb_file
 from seepage.collection.report_source import open_reports
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.records import Records
@@ -177,9 +178,9 @@ def test_invalid_columns_of_forms_raise():
         PLAN.perturb(data, identifier="asked", key=KEY)
     with pytest.raises(InputError, match="none of the plan's attributes, got 'sex'"):
         PLAN.perturb(data, identifier="sex", key=KEY)
-    with pytest.raises(InputError, match="key needs the column of identifiers"):
+    with pytest.raises(InputError, match="key has no effect without identifier"):
         PLAN.perturb(data, key=KEY)
-    with pytest.raises(InputError, match="secret key"):
+    with pytest.raises(InputError, match="identifier has no effect without key"):
         PLAN.perturb(data, identifier="id")
 
 

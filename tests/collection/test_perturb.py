@@ -112,12 +112,12 @@ import sys, time
 import numpy as np
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
-from seepage.plan import make_plan
 from seepage.collection.perturb import perturb_file
+from seepage.plan.designed_plan import calibrate
 import pyarrow as pa
 
 domain = Domain([Attribute("a", ("0", "1"))])
-plan = make_plan(PairCounts(domain, [[1, 1]], []), 1.0, limit=1.0, guarantee="worst", totals=[1.0])
+plan = calibrate(PairCounts(domain, [[1, 1]], []), 1.0, guarantee="worst")
 
 def wait(done, total):
     if done > 400_000:
@@ -172,14 +172,14 @@ from pathlib import Path
 import pyarrow as pa
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
-from seepage.plan import make_plan
+from seepage.plan.designed_plan import calibrate
 from seepage.collection.perturb import perturb_file
 from seepage.collection.report_leakage import analyse_reports
 import scipy.special
 
 domain = Domain([Attribute(n, tuple("0123")) for n in "ab"])
 pairs = PairCounts(domain, [[4] * 4] * 2, [1] * 16)
-plan = make_plan(pairs, 1.0, mechanism="oue", limit=2.0, guarantee="worst", totals=[2.0, 2.0])
+plan = calibrate(pairs, 2.0, mechanism="oue", guarantee="worst")
 warm = pa.table({"a": [0, 1, 2, 3] * 50_000, "b": [0, 1, 2, 3] * 50_000})
 perturb_file(plan, warm, sys.argv[2])
 plan.estimate(sys.argv[2]); analyse_reports(plan, sys.argv[2])

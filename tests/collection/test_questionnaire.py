@@ -9,7 +9,7 @@ import pytest
 from collector import collecting
 
 from command import run
-from plan_examples import counts, plan_for
+from plan_examples import counts, plan_for, plan_of_forms
 from seepage.collection.client_files import (
     checked_endpoint,
     questionnaire_page,
@@ -20,7 +20,7 @@ from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan import Form, MatrixChannel, ProductChannel, plan_of_forms
+from seepage.plan import Form, MatrixChannel, ProductChannel
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
 CODEBOOK = """attribute,value,label

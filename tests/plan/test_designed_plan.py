@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
+from plan_examples import plan_of_forms
 from searches import find_design, totals
-from seepage.plan import Form, Plan, ProductChannel, Question, plan_of_forms
+from seepage.plan import Form, Plan, ProductChannel, Question
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_page import plan_page
 from seepage.plan.plan_text import ground

@@ -7,7 +7,6 @@ import yaml
 
 import seepage as sp
 from seepage.cli import main
-from seepage.plan import make_plan
 from seepage.plan.plan_page import TUNED
 from seepage.plan.plan_text import promise
 
@@ -84,8 +83,7 @@ def test_epsilon_is_that_of_the_largest_record_rounded_up(plan, tmp_path):
 
 def test_a_delta_is_stated(tmp_path):
     adult = sp.load_pairs("adult").select(["sex", "race"])
-    leak = sp.total_leakage(adult, 1.0, mechanism="gauss", delta=1e-5, guarantee="worst")
-    made = make_plan(adult, 1.0, mechanism="gauss", delta=1e-5, limit=2.5, totals=leak)
+    made = sp.calibrate(adult, 2.5, mechanism="gauss", delta=1e-5, guarantee="worst")
     made.evidence(tmp_path, name="a")
     entry = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"]
     stated = entry["privacy_loss"]["privacy_parameters"]["delta"]

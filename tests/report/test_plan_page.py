@@ -9,12 +9,12 @@ import pytest
 from test_report_browser import CONTRAST, UNNAMED
 
 import seepage as sp
-from plan_examples import counts, forms_plan, matrix, plan_for, product
+from plan_examples import counts, forms_plan, matrix, plan_for, plan_of_forms, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
 from searches import find_design
 from seepage.collection.client_files import questionnaire_page
 from seepage.designs.strategies import NO_NOISE
-from seepage.plan import Form, plan_of_forms
+from seepage.plan import Form
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_page import compare_page, plan_page
 from seepage.plan.plan_precision import (

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
+from plan_examples import plan_of_totals
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError, InputError
-from seepage.plan import make_plan
 from seepage.study.reproduction.fig7_fig8_beyond import calibrate_as_the_paper
 from seepage.totals.total import TotalSettings, compare_totals
 
@@ -73,24 +73,11 @@ def test_the_paper_calibrates_on_all_records_too():
 
 @pytest.mark.parametrize("guarantee", ["exact", "independent"])
 def test_plans_need_all_records(guarantee):
-    total = sp.total_leakage(SAMPLE, 1.0, mechanism="grr", guarantee=guarantee)
-    for pairs in (SAMPLE.pairs(), ALL.pairs()):
-        with pytest.raises(GuaranteeError, match=r"totals of a plan need all records, .* of 40 of"):
-            make_plan(pairs, 1.0, mechanism="grr", limit=3.0, totals=total)
-    with pytest.raises(GuaranteeError, match="plans need all records"):
-        make_plan(SAMPLE.pairs(), 1.0, limit=3.0, totals=[3.0] * 3, guarantee=guarantee)
     whole = sp.total_leakage(ALL, 1.0, mechanism="grr", guarantee=guarantee)
-    plan = make_plan(ALL.pairs(), 1.0, mechanism="grr", limit=3.0, totals=whole)
+    plan = plan_of_totals(whole, limit=3.0)
     assert plan.check(ALL).totals.tolist() == plan.totals.tolist()
     with pytest.raises(GuaranteeError, match="totals of a plan need all records"):
         plan.check(SAMPLE)
-
-
-def test_totals_of_a_sample_with_the_matrix_of_a_table_raise_in_a_plan():
-    matrix = sp.leakage_matrix(ALL.pairs(), 1.0, mechanism="grr")
-    total = compare_totals(SAMPLE, matrix, ["exact"], TotalSettings())["exact"]
-    with pytest.raises(InputError, match=r"needs totals that are certified, .* sample of 40"):
-        make_plan(ALL.pairs(), 1.0, mechanism="grr", limit=3.0, totals=total)
 
 
 def test_totals_with_the_matrix_of_a_sample_are_assumed():

@@ -216,7 +216,7 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
     if path is None or Path(path).exists():
         yield path
         return
-    from seepage.collection.identified_reports import new_key
+    from seepage.collection.perturb import new_key
 
     key = new_key(path)
     try:

@@ -340,23 +340,23 @@ def _questions(form: Any) -> str:
 
 def _attributes_text(plan: Any, precision: Any) -> str:
     from seepage.plan.plan_precision import points
-    from seepage.plan.plan_text import attaining_form
 
-    rows = [["attribute", "largest total", "in form", "limit", "share within"]]
-    for k, planned in enumerate(plan.attributes):
-        name = planned.name
+    is_proven = plan.attributes[0].observed is not None
+    total = "total in the table" if is_proven else "largest total"
+    rows = [["attribute", total, "proven limit" if is_proven else "limit", "share within"]]
+    for planned in plan.attributes:
+        name, largest = planned.name, planned.observed if is_proven else planned.total
         width = precision.width(precision.strategies[0], name) if name in precision.sizes else None
         rows.append(
             [
                 name,
-                "public" if planned.public else shortest_above(planned.total),
-                attaining_form([form.totals[k] for form in plan.forms]),
+                "public" if planned.public else shortest_above(largest),
                 "-" if planned.limit is None else f"{planned.limit:g}",
                 "not asked" if width is None else f"{points(width)} points",
             ]
         )
     errors = plan.provenance.settings["design"]["wanted"].items()
-    rows += [[wanted, "", "", "", f"error {error:.3g}"] for wanted, error in errors]
+    rows += [[wanted, "", "", f"error {error:.3g}"] for wanted, error in errors]
     return text_columns(rows, most=SHOWN_ATTRIBUTES)
 
 

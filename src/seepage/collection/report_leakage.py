@@ -337,11 +337,10 @@ def analyse_reports(
     Examples
     --------
     >>> import pyarrow as pa, seepage as sp
-    >>> from seepage.plan import make_plan
     >>> sick = np.random.default_rng(1).random(50_000) < 0.3
     >>> people = pa.table({"sick": sick, "fever": sick ^ (np.arange(50_000) % 5 == 0)})
     >>> pairs = sp.count_pairs(people)
-    >>> plan = make_plan(pairs, 1.0, limit=2.0, guarantee="worst", totals=[2.0, 2.0])
+    >>> plan = sp.calibrate(pairs, 2.0, guarantee="worst")
     >>> found = analyse_reports(plan, plan.perturb(people))["sick", "fever"]
     >>> truth = sp.leakage_matrix(pairs, 1.0, mechanism="grr")["sick", "fever"].value
     >>> found.upper - found.lower < 0.5 and abs(found.leakage - truth) < 0.3

@@ -3,18 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from seepage import _checks
 from seepage._options import takes
 from seepage._results import Result, json_ready
 from seepage.designs.calibration import Calibration, calibrated
 from seepage.designs.design_options import CalibrationOptions, DesignOptions, design_limit
-from seepage.designs.report_channels import rounded_frequencies
+from seepage.designs.form import Form, with_shares
+from seepage.designs.report_channels import ProductChannel, Question
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.errors import InputError
-from seepage.plan.make_plan import make_plan, plan_of_forms
+from seepage.mechanisms import best_mechanism
 from seepage.plan.plan import Plan
+from seepage.plan.plan_parts import Provenance, stored_attributes
 
 if TYPE_CHECKING:
     from seepage.designs.design_search import Design
@@ -48,21 +50,38 @@ def calibrate(data: Any, options: CalibrationOptions) -> Plan:
 
 
 def plan_of(calibration: Calibration) -> Plan:
-    """Return the plan of a calibration, its evidence in the notes."""
-    problem = calibration.problem
-    names = problem.domain.names
-    return make_plan(
-        problem.pairs,
-        calibration.epsilons,
-        mechanism=problem.mechanism,
-        delta=problem.deltas,
-        limit=problem.limits,
-        totals=calibration.totals,
-        collect=[name for name, mask in zip(names, problem.collected, strict=True) if mask],
-        public=[name for name, mask in zip(names, problem.public, strict=True) if mask],
-        settings={"guarantee": calibration.totals.guarantee},
-        notes=calibration.notes,
+    """Return the plan of a calibration: one form, which asks everyone for everything collected."""
+    problem, totals = calibration.problem, calibration.totals
+    releases, names = totals.matrix.releases, problem.domain.names
+    questions = tuple(
+        Question(
+            attribute=names[k],
+            mechanism=best_mechanism(problem.domain[k].size, epsilon) if how is None else how.name,
+            epsilon=epsilon,
+            delta=0.0 if how is None else problem.deltas[names[k]],
+        )
+        for k, (epsilon, how) in enumerate(
+            zip(calibration.epsilons.tolist(), (r.mechanism for r in releases), strict=True)
+        )
+        if problem.collected[k]
     )
+    channel = ProductChannel(questions=questions)
+    form = Form.of(channel, totals.guarantee, totals.values.tolist(), totals.deltas.tolist())
+    public = [name for name, mask in zip(names, problem.public, strict=True) if mask]
+    return Plan(
+        listed=stored_attributes(problem.pairs, problem.limits.tolist(), public),
+        forms=with_shares([form], [1.0]),
+        basis="bound" if all(r.mechanism is None for r in releases) else "mechanism",
+        view=totals.view,
+        confidence=totals.confidence,
+        scope=_scope(totals.scope),
+        provenance=Provenance.of(problem.pairs, {"guarantee": totals.guarantee}),
+        notes=(*totals.notes, *calibration.notes),
+    )
+
+
+def _scope(name: str) -> Literal["table", "population"]:
+    return "population" if name == "population" else "table"
 
 
 @takes(DesignOptions)
@@ -110,28 +129,28 @@ def design(data: Any, options: DesignOptions) -> Plan:
 
 
 def plan_of_design(design: "Design") -> Plan:
-    """Return the plan of a design, its evidence in the notes."""
-    return plan_of_forms(
-        design.pairs,
-        design.forms,
-        limit=design.limits.tolist(),
-        public=design.public,
-        frequencies=[rounded_frequencies(marginal) for marginal in design.pairs.marginals],
-        confidence=design.confidence,
-        scope="population" if design.scope == "population" else "table",
-        settings={
-            "scope": design.scope,
-            "confidence": design.confidence,
-            "records": design.pairs.records,
-            **design.settings,
-            "design": {
-                "forms considered": design.considered,
-                "gap": design.gap,
-                "error": design.error,
-                "ended": design.ended,
-                "wanted": design.wanted,
-            },
+    """Return the plan of a design, its evidence in the settings and notes."""
+    settings = {
+        "scope": design.scope,
+        "confidence": design.confidence,
+        "records": design.pairs.records,
+        **design.settings,
+        "design": {
+            "forms considered": design.considered,
+            "gap": design.gap,
+            "error": design.error,
+            "ended": design.ended,
+            "wanted": design.wanted,
         },
+    }
+    limits = design.limits.tolist()
+    return Plan(
+        listed=stored_attributes(design.pairs, limits, design.public, with_frequencies=True),
+        forms=design.forms,
+        basis="mechanism",
+        confidence=design.confidence,
+        scope=_scope(design.scope),
+        provenance=Provenance.of(design.pairs, settings),
         notes=design.notes,
         alternatives=design.comparison[:-1],
     )

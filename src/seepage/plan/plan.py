@@ -23,11 +23,14 @@ from seepage.errors import InputError
 from seepage.leakage.release import View
 from seepage.mechanisms.base import Mechanism
 from seepage.plan.plan_parts import (
+    BY_FORM,
     PerturbOptions,
+    PlanKind,
     PlannedAttribute,
     Provenance,
     StoredAttribute,
     check_plan,
+    weakest_kind,
 )
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 
@@ -48,7 +51,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     Everyone is given one form, drawn by the shares independently of the record.  The collection
     in which everyone is asked everything is the plan with one form.
 
-    Made by `calibrate`, `design` or `make_plan`; it is immutable.  `save` and `load` use JSON with
+    Made by `calibrate` or `design`; it is immutable.  `save` and `load` use JSON with
     a digest of the content, so that a plan edited by hand is detected and does not load.  The
     digest guards against mistakes, not against forgery: whoever edits the file can also compute it.
 
@@ -58,9 +61,6 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         The attributes in the order of the domain as the file has them; see `attributes`.
     forms
         The forms, each with its questions, share of people and totals.
-    guarantee, kind
-        The guarantee of the totals, `"by form"` if forms differ, and whether it is certified,
-        statistical or assumed (that of the weakest form).
     basis
         `"bound"`: the totals hold for any mechanisms with these budgets; `"mechanism"`: for the
         ones in the plan.
@@ -80,18 +80,16 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     Examples
     --------
-    >>> import seepage as sp
-    >>> from seepage.plan import make_plan
+    >>> import pyarrow as pa, seepage as sp
     >>> domain = sp.Domain([sp.Attribute("sex", ("F", "M")), sp.Attribute("ill", ("no", "yes"))])
     >>> pairs = sp.PairCounts(domain, [[50, 50], [70, 30]], [40, 10, 30, 20])
-    >>> plan = make_plan(pairs, epsilon=2.0, limit=4.0, guarantee="worst", totals=[4.0, 4.0])
+    >>> plan = sp.calibrate(pairs, 4.0, guarantee="worst")
     >>> plan  # doctest: +NORMALIZE_WHITESPACE
     Plan(2 of 2 attributes collected, epsilon 2, largest total 4,
          guarantee worst (certified, for everybody))
     >>> plan["ill"].mechanism, plan.epsilons.tolist()
     ('grr', [2.0, 2.0])
     >>> people = {"sex": ["F", "M"] * 500, "ill": ["no", "no", "yes", "no"] * 250}
-    >>> import pyarrow as pa
     >>> reports = plan.perturb(pa.table(people))
     >>> found = plan.estimate(reports)["ill"]
     >>> bool(abs(found.frequencies[1] - 0.25) < 5 * found.standard_errors[1])
@@ -100,8 +98,6 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     listed: tuple[StoredAttribute, ...] = msgspec.field(name="attributes")
     forms: tuple[Form, ...]
-    guarantee: str
-    kind: Literal["certified", "statistical", "assumed"]
     basis: Literal["bound", "mechanism"] = "bound"
     view: Literal["report", "inferred"] = "report"
     confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
@@ -127,6 +123,17 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         )
 
     @cached_property
+    def guarantee(self) -> str:
+        """The guarantee of the totals; `"by form"` if forms differ."""
+        names = {form.guarantee for form in self.forms}
+        return names.pop() if len(names) == 1 else BY_FORM
+
+    @cached_property
+    def kind(self) -> PlanKind:
+        """Whether the totals are certified, statistical or assumed: that of the weakest form."""
+        return weakest_kind(self.forms, self.scope)
+
+    @cached_property
     def form_mechanisms(self) -> tuple[dict[str, Mechanism], ...]:
         """The mechanisms of each form by the name of their report.
 
@@ -143,10 +150,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     def mechanisms(self) -> dict[str, Mechanism]:
         """The mechanism of each collected attribute, in order; raises unless `is_single`."""
         if not self.is_single:
-            raise InputError(
-                f"the plan has {len(self.forms)} forms, which have mechanisms of their own; "
-                "see `form_mechanisms`"
-            )
+            raise InputError("forms have mechanisms of their own; see `form_mechanisms`")
         (mechanisms,) = self.form_mechanisms
         return {name: mechanisms[name] for name in self.domain.names if name in mechanisms}
 
@@ -177,10 +181,9 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     @property
     def wire(self) -> Wire:
-        """The wire form: what a client needs to draw reports, as text, integers and lists.
+        """What a client needs to draw reports; see `plan.wire`.
 
-        See `plan.wire`.  A mechanism that is not drawn by integer thresholds (SHE, Gaussian, one of
-        another package) has no wire form and raises an InputError.
+        A mechanism that is not drawn by integer thresholds (SHE, Gaussian) raises an InputError.
         """
         return plan_wire(self)
 
@@ -188,8 +191,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     def collection(self) -> str:
         """SHA-256 of the wire form, which determines the meaning of reports, and is stored in them.
 
-        Forms, values, bins and mechanisms; a mechanism without a wire form enters by its
-        parameters.  Plans that differ in limits, totals or notes alone share it.
+        A mechanism without a wire form enters by its parameters.  Plans that differ in limits,
+        totals or notes alone share it.
         """
         return wire_digest(described_collection(self))
 
@@ -210,13 +213,12 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         return "" if self.kind == "assumed" else "for this table only"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        fields = ("name", "mechanism", "epsilon", "delta", "limit", "total", "public")
-        columns = {field: [getattr(a, field) for a in self.attributes] for field in fields}
-        columns["total"] = self.totals.tolist()
+        fields = ["mechanism", "epsilon", "delta", "limit", "total", "public"]
+        columns: dict[str, Sequence[Any]] = {"attribute": self.domain.names}
         if len(self.forms) > 1:
             columns["forms"] = [len(planned.asking) for planned in self.attributes]
-            columns["form"] = [planned.form for planned in self.attributes]
-        return {"attribute": columns.pop("name"), **columns}
+            fields.append("form")
+        return columns | {name: [getattr(a, name) for a in self.attributes] for name in fields}
 
     def chart(self) -> Any:
         """Return an Altair chart of forms with their budgets and shares, totals and limits."""

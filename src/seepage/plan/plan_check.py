@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Result
 from seepage.data.domain import Domain, short_list
@@ -26,14 +27,10 @@ from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_draws import exact_cells
-from seepage.plan.make_plan import check_totals
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import PlannedAttribute, overall_guarantee
-from seepage.totals.result import TotalLeakage
+from seepage.plan.plan_parts import PlannedAttribute, weakest_kind
+from seepage.totals.result import TotalLeakage, check_whole_table
 from seepage.totals.total import FROM_PAIRS, total_leakage
-
-MATRIX_GUARANTEES = ("exact", "worst")
-"""The guarantees of the totals of a matrix."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,9 +117,10 @@ def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
     needs_records = any(form.guarantee not in FROM_PAIRS for form in plan.forms)
     counted = as_counted(data, records=needs_records, within=plan.domain, **options.reading)
+    for form in plan.forms:
+        check_whole_table(counted, form.guarantee, "the totals of a plan")
     by_form = [_form_totals(plan, form, counted) for form in plan.forms]
     totals, deltas = (np.array(part) for part in zip(*by_form, strict=True))
-    guarantee, kind = overall_guarantee(plan.forms)
     limits = [math.inf if p.limit is None else p.limit for p in plan.attributes]
     return PlanCheck(
         plan.domain,
@@ -130,8 +128,8 @@ def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
         deltas.max(axis=0),
         totals.argmax(axis=0) + 1,
         np.array(limits),
-        guarantee,
-        kind,
+        plan.guarantee,
+        weakest_kind(plan.forms),
         counted.records,
     )
 
@@ -194,7 +192,7 @@ def _product_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> To
         if 0 < stated < 1:
             settings["target_delta"] = stated
     asked = {name: form.question(name) for name in plan.domain.names}
-    totals = total_leakage(
+    return total_leakage(
         counted,
         {name: question.epsilon if question else 0.0 for name, question in asked.items()},
         mechanism={planned.name: _release(plan, form, planned) for planned in plan.attributes},
@@ -203,8 +201,6 @@ def _product_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> To
         view=plan.view,
         **settings,
     )
-    check_totals(totals, form.guarantee, plan.domain)
-    return totals
 
 
 def _release(plan: Plan, form: Form, planned: PlannedAttribute) -> Any:
@@ -234,7 +230,7 @@ def matrix_totals(
         The channel.
     guarantee
         `"exact"`: as above, in integers, rounded up; `"worst"`: the epsilon of the matrix, for
-        any distribution.
+        any distribution, unless attributes are public.
     counted
         Records; pair counts suffice for `"worst"`.
     public
@@ -244,19 +240,11 @@ def matrix_totals(
     -----
     O(k cells outputs) integer products for a target with k values.
     """
-    if guarantee not in MATRIX_GUARANTEES:
-        raise InputError(
-            f"the guarantee of a matrix form must be {' or '.join(MATRIX_GUARANTEES)}, "
-            f"got {guarantee!r}"
-        )
-    if guarantee == "worst":
-        if public:
-            raise InputError("totals by 'worst' do not count public attributes; use 'exact'")
+    if guarantee == "worst" and not public:
         return [channel.epsilon] * len(counted.domain)
-    if not isinstance(counted, Records):
-        raise InputError("the exact totals of a matrix need records, got pair counts")
+    _checks.choice(guarantee, "guarantee of a form with one report", ("exact",))
+    assert isinstance(counted, Records)
     from seepage.designs.admissible_reports import exact_totals  # imports SciPy
-    from seepage.designs.form_totals import FormCounter
 
     indices = [counted.domain.index(name) for name in public]
     thresholds = exact_cells(int, channel.mechanism.thresholds)

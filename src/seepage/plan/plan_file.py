@@ -1,12 +1,8 @@
-"""Plans as files: versioned JSON, strictly validated, with a digest.
-
-The schema is published beside this module as `schema.json`.
-"""
+"""Plans as files: versioned JSON, strictly validated, with a digest."""
 
 import math
 import os
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -21,9 +17,6 @@ from seepage.totals.result import direct_leakage
 
 VERSION: Literal[1] = 1
 """The version of the format."""
-
-SCHEMA = Path(__file__).with_name("schema.json")
-"""The JSON schema of a plan file."""
 
 
 class PlanFile(Stored, frozen=True, kw_only=True):
@@ -77,26 +70,6 @@ def is_plan_file(path: str | os.PathLike[str]) -> bool:
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
-
-
-def plan_schema() -> dict[str, Any]:
-    """Return the JSON schema of plan files, the content of `schema.json`.
-
-    Examples
-    --------
-    >>> plan_schema() == msgspec.json.decode(SCHEMA.read_bytes())
-    True
-    """
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "seepage plan",
-        **msgspec.json.schema(PlanFile),
-    }
-    plain = dict(msgspec.json.decode(msgspec.json.encode(schema)))
-    for described in plain["$defs"].values():
-        if "description" in described:  # the first line of the docstring
-            described["description"] = described["description"].partition("\n")[0]
-    return plain
 
 
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:

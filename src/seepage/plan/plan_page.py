@@ -10,7 +10,6 @@ from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
 from seepage import _checks
@@ -33,7 +32,6 @@ from seepage.plan.plan_text import (
     advice,
     answer_text,
     assessment,
-    attaining_form,
     cross_tables,
     factor,
     ground,
@@ -98,11 +96,6 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         density="roomy" if forms <= MAX_ROOMY else "narrow" if forms <= MAX_NARROW else "dense",
         max_roomy=MAX_ROOMY,
         largest_total=max(filter(math.isfinite, numbers), default=1.0) or 1.0,
-        attaining=[
-            attaining_form([float(form.totals[index]) for form in plan.forms])
-            for index in range(len(plan.attributes))
-        ],
-        observed=_observed(plan),
         infinity=math.inf,
         nats=nats,
         factor=factor,
@@ -116,14 +109,6 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
 
 def _title(plan: Plan, name: str | None) -> str:
     return str(plan.provenance.settings.get("title") or name or "Plan of a collection")
-
-
-def _observed(plan: Plan) -> list[float | None]:
-    """Return the largest total of each attribute on the table itself, where forms state it."""
-    if not any(form.observed for form in plan.forms):
-        return [None] * len(plan.attributes)
-    stated = [np.array(form.observed or form.totals, dtype=float) for form in plan.forms]
-    return [float(total) for total in np.max(stated, axis=0)]
 
 
 def compare_page(plans: Mapping[str, Plan]) -> str:

@@ -1,19 +1,26 @@
 """Attributes and provenance of a plan, and checks of their consistency."""
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import msgspec
 
 from seepage import __version__, _checks
-from seepage._results import Progress
+from seepage._results import Progress, json_ready
 from seepage.data.domain import Attribute
 from seepage.data.pairs import PairCounts
 from seepage.data.table.options import TableOptions
 from seepage.designs.form import Form
-from seepage.designs.report_channels import Budget, Question, Stored, check_frequencies
+from seepage.designs.report_channels import (
+    Budget,
+    Question,
+    Stored,
+    check_frequencies,
+    rounded_frequencies,
+)
 from seepage.designs.wanted import Wanted, parse_want
 from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import CERTAIN, Seed
@@ -27,6 +34,9 @@ PLAN_GUARANTEES = [name for name in GUARANTEES if GUARANTEES[name].kind != "lowe
 
 BY_FORM = "by form"
 """The guarantee of a plan whose forms have different ones."""
+
+PlanKind = Literal["certified", "statistical", "assumed"]
+"""The kinds of those guarantees."""
 
 MAX_FORMS = 65_535
 """Maximum number of forms: reports have the number of their form in 16 bits."""
@@ -56,14 +66,18 @@ class Provenance(Stored, frozen=True, kw_only=True):
     population: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
 
     @classmethod
-    def of(cls, pairs: PairCounts, settings: dict[str, Any]) -> "Provenance":
-        """Return the provenance of a plan that was computed from these counts."""
+    def of(cls, pairs: PairCounts, settings: Mapping[str, Any]) -> "Provenance":
+        """Return the provenance of a plan that was computed from these counts.
+
+        The settings take a round trip through JSON, so that a plan that is loaded equals the one
+        that was saved.
+        """
         return cls(
             digest=pairs.digest,
             records=pairs.records,
             population=msgspec.UNSET if pairs.population is None else pairs.population,
             seepage=__version__,
-            settings=settings,
+            settings=msgspec.json.decode(msgspec.json.encode(json_ready(settings))),
         )
 
 
@@ -84,7 +98,7 @@ class PerturbOptions(TableOptions):
         A column of stable identifiers from which forms and noise are derived, so that a
         person who is asked again gets the same form, and sends the same report for the same
         answers; and the secret key, bytes or the path of its file
-        (see `seepage.collection.identified_reports`).
+        (see `seepage.collection.perturb.IdentifiedPeople`).
     progress
         Called with the number of records done and their total, None if unknown.
     """
@@ -137,6 +151,41 @@ class StoredAttribute(Stored, frozen=True, kw_only=True):
         return Attribute(self.name, self.values, tuple(map(float, self.edges)), self.merged)
 
 
+def stored_attributes(
+    pairs: PairCounts,
+    limits: Iterable[float],
+    public: Iterable[str] = (),
+    *,
+    with_frequencies: bool = False,
+) -> tuple[StoredAttribute, ...]:
+    """Return the attributes of a plan.
+
+    Parameters
+    ----------
+    pairs
+        The pair counts that it was computed from.
+    limits
+        The largest admissible total of each attribute; infinity for no limit.
+    public
+        The attributes that are public.
+    with_frequencies
+        Store nominal frequencies, in whole percent.
+    """
+    names = set(public)
+    return tuple(
+        StoredAttribute(
+            name=attribute.name,
+            values=attribute.values,
+            edges=tuple(json_ready(attribute.edges)),
+            merged=attribute.merged,
+            public=attribute.name in names,
+            limit=None if limit == math.inf else float(limit),
+            frequencies=tuple(rounded_frequencies(marginal)) if with_frequencies else (),
+        )
+        for attribute, limit, marginal in zip(pairs.domain, limits, pairs.marginals, strict=True)
+    )
+
+
 class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
     """One attribute of a plan, with its limit, its total, and the forms that ask for it.
 
@@ -151,17 +200,21 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
         its delta.
     form
         The number of the form that attains it, from 1.
+    observed
+        For a population: the largest total on the table itself, for display; None if unknown.
     """
 
     asking: tuple[tuple[int, Form], ...]
     total: float
     total_delta: float
     form: int
+    observed: float | None
 
     @classmethod
     def of(cls, stored: StoredAttribute, index: int, forms: Sequence[Form]) -> "PlannedAttribute":
         """Return an attribute of a plan, by its index in the domain, with the plan's forms."""
         totals = [float(form.totals[index]) for form in forms]
+        observed = [float((form.observed or form.totals)[index]) for form in forms]
         numbered = enumerate(forms, 1)
         return cls(
             **msgspec.structs.asdict(stored),
@@ -169,6 +222,7 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
             total=max(totals),
             total_delta=max(form.deltas[index] for form in forms),
             form=totals.index(max(totals)) + 1,
+            observed=max(observed) if any(form.observed for form in forms) else None,
         )
 
     @property
@@ -195,49 +249,25 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
     def _questions(self) -> list[Question | None]:
         return [form.question(self.name) for _, form in self.asking]
 
-    @property
-    def exceeds(self) -> bool:
-        """Whether the total is above its limit."""
-        return self.limit is not None and not self.total <= self.limit
 
-
-def overall_guarantee(forms: tuple[Form, ...], scope: str = "table") -> tuple[str, Any]:
-    """Return the guarantee of all forms together, and the weakest of their kinds.
+def weakest_kind(forms: Iterable[Form], scope: str = "table") -> PlanKind:
+    """Return the weakest kind of the guarantees of some forms.
 
     For a population `"certified"` totals are statistical, except those of guarantee `"worst"`.
     """
-    names = {_checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES) for form in forms}
+    names = {form.guarantee for form in forms}
     kind = max((GUARANTEES[name].kind for name in names), key=list(KINDS).index)
-    if scope == "population" and kind == "certified" and names != {"worst"}:
-        kind = "statistical"
-    return (names.pop() if len(names) == 1 else BY_FORM), kind
+    is_proven = scope == "table" or names == {"worst"}
+    return cast(PlanKind, kind if is_proven or kind != "certified" else "statistical")
 
 
 def check_plan(plan: "Plan") -> None:
-    """Raise unless guarantee, kind and scope are those of the forms, and forms fit the domain."""
-    for form in _checks.items(plan.forms, "forms"):
-        _checks.instance(form, "each of forms", Form, "a Form")
-    for stored in _checks.items(plan.listed, "listed"):
-        _checks.instance(stored, "each of listed", StoredAttribute, "a StoredAttribute")
+    """Raise unless forms and alternatives fit the attributes, and totals are within limits."""
     if not 1 <= len(plan.forms) <= MAX_FORMS:
         number = len(plan.forms) or "none"
         raise InputError(f"a plan must have from 1 to {MAX_FORMS} forms, got {number}")
-    _checks.choice(plan.guarantee, "guarantee", [*PLAN_GUARANTEES, BY_FORM])
-    guarantee, kind = overall_guarantee(plan.forms, plan.scope)
-    if plan.guarantee != guarantee:
-        raise InputError(
-            f"the guarantee of a plan must be that of its forms, {guarantee!r}, "
-            f"got {plan.guarantee!r}"
-        )
-    if plan.kind != kind:
-        raise InputError(f"the kind of guarantee {guarantee!r} must be {kind!r}, got {plan.kind!r}")
     if plan.scope == "population" and plan.confidence is None:
         raise InputError("totals for the population must have a confidence, got none")
-    _check_forms(plan)
-
-
-def _check_forms(plan: "Plan") -> None:
-    """Raise unless shares sum to 2^64, and forms and alternatives fit the attributes."""
     for number, form in enumerate(plan.forms, 1):
         _check_form(plan, number, form)
     if (total := sum(form.chance for form in plan.forms)) != CERTAIN:
@@ -246,9 +276,16 @@ def _check_forms(plan: "Plan") -> None:
         for name in other.errors:
             if name not in plan.domain:
                 raise InputError(f"{other.name!r} has an error of {name!r}, which is no attribute")
+    for planned in plan.attributes:
+        if planned.limit is not None and not planned.total <= planned.limit:
+            raise InputError(
+                f"the total of {planned.name!r} must be at most its limit {planned.limit}, "
+                f"got {planned.total} in form {planned.form}"
+            )
 
 
 def _check_form(plan: "Plan", number: int, form: Form) -> None:
+    _checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES)
     if not form.chance:
         raise InputError(f"the share of form {number} must be at least 1 out of 2^64, got 0")
     public = {stored.name for stored in plan.listed if stored.public}
@@ -269,17 +306,6 @@ def _check_form(plan: "Plan", number: int, form: Form) -> None:
         form.channel.mechanisms(plan.domain)
     except InputError as problem:
         raise InputError(f"form {number}: {problem}") from None
-
-
-def check_limits(plan: "Plan") -> None:
-    """Raise if a total is above its limit."""
-    for planned in plan.attributes:
-        if planned.exceeds:
-            where = f" in form {planned.form}" if len(plan.forms) > 1 else ""
-            raise InputError(
-                f"the total of {planned.name!r} must be at most its limit {planned.limit}, "
-                f"got {planned.total}{where} under guarantee {plan.guarantee!r}; lower the budgets"
-            )
 
 
 def wanted_of(plan: "Plan") -> Wanted:

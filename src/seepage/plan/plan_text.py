@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from seepage._numerics import shortest_above
 from seepage.collection.report_vectors import joint_variances
@@ -38,19 +38,6 @@ def headline(plan: Plan) -> str:
         f"{', '.join(parts)}, largest total {plan.totals.max():.4g}, "
         f"guarantee {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))}))"
     )
-
-
-def attaining_form(totals: Sequence[float]) -> str:
-    """Return the form with the largest of these totals, from 1; "each" where all forms have it.
-
-    Examples
-    --------
-    >>> attaining_form([1.5, 2.0]), attaining_form([2.0, 2.0]), attaining_form([2.0])
-    ('2', 'each', '1')
-    """
-    largest = max(totals)
-    alike = len(totals) > 1 and min(totals) == largest
-    return "each" if alike else str(totals.index(largest) + 1)
 
 
 def nats(value: float) -> str:
