@@ -53,7 +53,7 @@ def register(family: type[Mechanism], *, replace: bool = False) -> type[Mechanis
     >>> register(Unfinished)
     Traceback (most recent call last):
         ...
-    seepage.errors.InputError: mechanism Unfinished must define draw, reports
+    seepage.errors.InputError: mechanism Unfinished must define draw, reports, supported
     """
     if not (isinstance(family, type) and issubclass(family, Mechanism)):
         raise InputError(

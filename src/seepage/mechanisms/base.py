@@ -18,8 +18,11 @@ from seepage.errors import InputError
 from seepage.leakage.bound import budget_profile, delta_at, relaxed_leakage
 from seepage.leakage.leaks import Leakage
 from seepage.leakage.likely_sets import LikelySets, two_level_leakage
-from seepage.mechanisms.exact_draws import ROWS, Randomness, Seed, argmax_random_ties, randomness
+from seepage.mechanisms.exact_draws import ROWS, Randomness, Seed, guess_supported, randomness
 from seepage.mechanisms.reports import Reports, ValueReports
+
+MAX_GUESS_CELLS = 1 << 20
+"""Reports times values for which guesses are made at once."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,13 +248,15 @@ class Mechanism(ABC):
         self.check_reports(reports)
         source = randomness(rng)
         guesses = np.empty(len(reports), dtype=np.int64)
-        for start in range(0, len(reports), ROWS):
-            guesses[start : start + ROWS] = self.guess(reports[start : start + ROWS], source)
+        step = max(1, min(ROWS, MAX_GUESS_CELLS // self.k))
+        for start in range(0, len(reports), step):
+            guesses[start : start + step] = self.guess(reports[start : start + step], source)
         return guesses
 
     def guess(self, reports: Any, source: Randomness) -> Integers:
         """Return one guess for each report of a batch: the likeliest value, ties at random."""
-        return argmax_random_ties(self.log_likelihood(reports), source)
+        scores = self.log_likelihood(reports)
+        return guess_supported(scores == scores.max(axis=1, keepdims=True), source)
 
     @property
     def hit_rate(self) -> float:

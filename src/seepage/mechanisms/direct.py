@@ -69,6 +69,10 @@ class DirectResponse(MixtureMechanism):
             values[replaced] = source.below(self.k, len(replaced))
         return reports
 
+    def supported(self, reports: ValueReports) -> Booleans:
+        """Return the singleton of each report, shape (n, k)."""
+        return np.equal.outer(reports.below(self.k), np.arange(self.k))
+
     def tally(self, reports: ValueReports) -> Floats:
         """Return the number of reports of each value."""
         self.check_reports(reports)

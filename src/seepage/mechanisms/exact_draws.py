@@ -316,71 +316,29 @@ def draw_outputs(thresholds: Thresholds, codes: Integers, source: Randomness) ->
     return outputs
 
 
-def guess_supported(words: NDArray[np.uint64], k: int, source: Randomness) -> Integers:
-    """Return one guess for each report: a uniform set bit, or a uniform value if no bit is set.
+def guess_supported(sets: Booleans, source: Randomness) -> Integers:
+    """Return one guess for each report: a uniform supported value, or any value if none is.
 
     The paper's attack on a report that supports a set of values [paper, Appendix B].
 
     Parameters
     ----------
-    words
-        One row per report: the supported values, packed as in `BitReports`.
-    k
-        The alphabet size.
+    sets
+        The supported values: one row per report, one column per value.
     source
         The source of randomness; the choice is unbiased.
 
-    Notes
-    -----
-    The set bits s are counted, a rank below s is drawn, and the set bit of that rank is located:
-    first its word, then its index in the word by bisection.  O(n k / 64) for n reports.
-
     Examples
     --------
-    >>> words = np.array([[0b100], [0b101], [0]], dtype=np.uint64)
-    >>> first, second, third = guess_supported(words, 3, Randomness(np.random.default_rng(1)))
+    >>> sets = np.array([[False, False, True], [True, False, True], [False, False, False]])
+    >>> first, second, third = guess_supported(sets, Randomness(np.random.default_rng(1)))
     >>> first == 2, second in (0, 2), third in (0, 1, 2)
     (np.True_, True, True)
     """
-    if not len(words):
-        return np.zeros(0, dtype=np.int64)
-    ends = np.cumsum(np.bitwise_count(words), axis=1, dtype=np.int64)
-    supported = ends[:, -1]
-    ranks = _below_each(np.where(supported > 0, supported, k), source)
-    column = np.minimum((ends <= ranks[:, None]).sum(axis=1), words.shape[1] - 1)
-    rows = np.arange(len(words))
-    word = words[rows, column]
-    before = ends[rows, column] - np.bitwise_count(word)
-    return np.where(supported > 0, 64 * column + _set_bit(word, ranks - before), ranks)
-
-
-def _below_each(limits: Integers, source: Randomness) -> Integers:
-    """Return one unbiased draw below each limit, one call per distinct limit."""
-    draws = np.empty(len(limits), dtype=np.int64)
-    for limit in np.unique(limits):
-        rows = np.flatnonzero(limits == limit)
-        draws[rows] = source.below(int(limit), len(rows))
-    return draws
-
-
-def _set_bit(words: NDArray[np.uint64], ranks: Integers) -> Integers:
-    """Return the index of the set bit with this rank, counted from the least significant."""
-    index = np.zeros(len(words), dtype=np.int64)
-    for half in (32, 16, 8, 4, 2, 1):
-        below = np.bitwise_count(words & np.uint64((1 << half) - 1)).astype(np.int64)
-        upper = ranks >= below
-        ranks = np.where(upper, ranks - below, ranks)
-        words = np.where(upper, words >> np.uint64(half), words)
-        index += np.where(upper, half, 0)
-    return index
-
-
-def argmax_random_ties(scores: Floats, source: Randomness) -> Integers:
-    """Return the argmax of each row; ties are broken uniformly at random."""
-    chosen = scores.argmax(axis=1)
-    equal = scores == scores[np.arange(len(scores)), chosen][:, None]
-    tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
-    if len(tied):
-        keys = source.words(len(tied) * scores.shape[1]).reshape(len(tied), -1) | np.uint64(1)
-        chosen[tied] = np.where(equal[tied], keys, np.uint64(0)).argmax(axis=1)
-    return np.asarray(chosen)
+    sets = sets | ~sets.any(axis=1, keepdims=True)
+    counts = np.cumsum(sets, axis=1, dtype=np.int32)
+    ranks = np.empty(len(sets), dtype=np.int32)
+    for limit in np.unique(counts[:, -1]):
+        rows = np.flatnonzero(counts[:, -1] == limit)
+        ranks[rows] = source.below(int(limit), len(rows))
+    return np.asarray((counts > ranks[:, None]).argmax(axis=1))

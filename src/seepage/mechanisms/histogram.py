@@ -30,9 +30,9 @@ from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import (
     CERTAIN,
     Randomness,
-    argmax_random_ties,
     exp_below,
     float_above,
+    guess_supported,
     log_above,
 )
 from seepage.mechanisms.reports import VectorReports
@@ -165,7 +165,8 @@ class HistogramEncoding(Mechanism):
         ratio for every entry above 1, so posteriors tie; all rules for ties have the same hit rate.
         """
         reports.check_within(-MAX_ENTRY, MAX_ENTRY)
-        return argmax_random_ties(reports.vectors, source)
+        vectors = reports.vectors
+        return guess_supported(vectors == vectors.max(axis=1, keepdims=True), source)
 
     def log_likelihood(self, reports: VectorReports) -> Floats:
         """Return the log-density of each report, one column per value u."""

@@ -75,10 +75,6 @@ class Reports(ABC):
     def from_array(cls, array: "pa.Array[Any]", origin: Origin) -> Self:
         """Return the reports of an Arrow array as returned by `array`."""
 
-    def sets(self, k: int) -> Booleans:
-        """Return the set of values of each report, shape (n, k); raise if reports are not sets."""
-        raise InputError(f"{type(self).__name__} of {k} values are not sets of values")
-
     def field(self, name: str) -> "pa.Field[Any]":
         """Return the Arrow field of a column of these reports, with their origin as metadata."""
         import msgspec
@@ -110,10 +106,6 @@ class ValueReports(Reports):
         if values.size and int(values.max()) >= outputs:
             raise DamagedReportError(rule, values >= outputs)
         return values.astype(np.int64)
-
-    def sets(self, k: int) -> Booleans:
-        """Return the singleton of each report."""
-        return np.equal.outer(self.below(k), np.arange(k))
 
     def array(self) -> "pa.Array[Any]":
         """Return an Arrow array of unsigned integers."""
@@ -167,10 +159,6 @@ class BitReports(Reports):
     def set_sizes(words: NDArray[np.uint64]) -> Integers:
         """Return the number of set bits of each row."""
         return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))
-
-    def sets(self, k: int) -> Booleans:
-        """Return the set of values of each report."""
-        return self.bits()
 
     def bits(self) -> Booleans:
         """Return the reports as a boolean matrix, shape (n, k)."""

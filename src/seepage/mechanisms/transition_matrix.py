@@ -25,7 +25,7 @@ from seepage.mechanisms.exact_draws import (
     largest_ratio,
     log_above,
 )
-from seepage.mechanisms.reports import BitReports, ValueReports
+from seepage.mechanisms.reports import ValueReports
 
 IDENTITY_TOLERANCE = 1e-6
 """Largest entry of |C R - I| for which R counts as a right inverse of C."""
@@ -52,8 +52,7 @@ class ListedMechanism(Mechanism):
 
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
         """Return the likeliest value of each report, ties at random."""
-        words = BitReports.pack(self._tied)[reports.below(self.outputs)]
-        return guess_supported(words, self.k, source)
+        return guess_supported(self._tied[reports.below(self.outputs)], source)
 
     def inferred_channel(self) -> Floats:
         """Return P(guess given value), k x k: uniform among tied values [paper, Appendix B]."""

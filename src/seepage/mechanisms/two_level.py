@@ -10,6 +10,7 @@ kept as exact fractions, and on whether S has a fixed size or may be any set.
 
 import itertools
 import math
+from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -45,8 +46,8 @@ class TwoLevelMechanism(Mechanism):
     """A mechanism whose report is a set of supported values.
 
     A subclass defines `name`, `reports`, a constructor `(k, epsilon)` that passes the exact
-    probabilities on, and `draw`; also `supported` where the reports are not `ValueReports` or
-    `BitReports`, and `drawn` where it draws other probabilities than the stated ones.
+    probabilities on, `draw` and `supported`; also `drawn` where it draws other probabilities than
+    the stated ones.
 
     Parameters
     ----------
@@ -141,6 +142,7 @@ class TwoLevelMechanism(Mechanism):
         true, other = self.support
         return true - other, other
 
+    @abstractmethod
     def supported(self, reports: Any) -> Booleans:
         """Return which values each report supports: one row per report, one column per value.
 
@@ -151,7 +153,6 @@ class TwoLevelMechanism(Mechanism):
         >>> grr.supported(grr.perturb([2, 0], rng=1)).astype(int).tolist()
         [[0, 0, 1], [1, 0, 0]]
         """
-        return np.asarray(reports.sets(self.k))
 
     def contributions(self, reports: Any) -> Booleans:
         """Return the supported values; with one value, every report supports it."""
@@ -184,7 +185,7 @@ class TwoLevelMechanism(Mechanism):
 
     def guess(self, reports: Any, source: Randomness) -> Integers:
         """Return a value uniform among the supported ones, or among all if none is."""
-        return guess_supported(self.packed(reports), self.k, source)
+        return guess_supported(self.supported(reports), source)
 
     @cached_property
     def miss_rate(self) -> float:
@@ -329,6 +330,10 @@ class SetMechanism(TwoLevelMechanism):
     def bits(self) -> float:
         """The size of one report: one bit per value."""
         return float(self.k)
+
+    def supported(self, reports: BitReports) -> Booleans:
+        """Return the sets themselves, shape (n, k)."""
+        return reports.bits()
 
     def packed(self, reports: BitReports) -> NDArray[np.uint64]:
         """Return the reports as they are: bits of 64-bit words."""
