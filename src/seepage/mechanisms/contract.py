@@ -7,13 +7,15 @@ is fixed, so a verdict does not change from run to run.
 
 import itertools
 import math
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats
 from seepage._registry import MECHANISMS
 from seepage._results import Result
 from seepage.errors import InputError
@@ -156,13 +158,12 @@ def every_report(tested: Mechanism, seeds: int = SEEDS) -> list[Any]:
 
 def _accepted(tested: Mechanism, candidates: Any) -> Any:
     """Return the candidates that the mechanism accepts as its reports."""
-    kept = np.ones(len(candidates), dtype=np.bool_)
+    kept = []
     for row in range(len(candidates)):
-        try:
+        with suppress(InputError):
             tested.log_likelihood(candidates[row : row + 1])
-        except InputError:
-            kept[row] = False
-    return candidates[kept]
+            kept.append(row)
+    return candidates[np.array(kept)]
 
 
 def report_leakages(tested: Mechanism, reports: Reports, channel: Floats) -> Floats:
@@ -199,13 +200,12 @@ def _probabilities(tested: Mechanism) -> str:
         worst = max(totals.tolist(), key=lambda total: abs(total - 1))
         if abs(worst - 1) > EXACT:
             return f"the probabilities of all reports sum to {worst:.6g}"
-    codes = np.zeros(DRAWS, dtype=np.int64)
-    reports = tested.perturb(codes, 21)
+    reports = tested.perturb(np.zeros(DRAWS, dtype=np.int64), 21)
     if not supports_are_independent(tested):
         return "values are not supported independently of each other, as two levels assume"
-    if isinstance(reports, (ValueReports, BitReports)) and groups:
-        numbers, drawn = (_numbers(part) for part in (groups[0], reports))
-        seen = np.array([np.count_nonzero(drawn == number) for number in numbers.tolist()])
+    if len(groups) == 1:
+        drawn = Counter(map(repr, reports.array().to_pylist()))
+        seen = np.array([drawn[repr(one)] for one in groups[0].array().to_pylist()])
         stated = np.exp(tested.log_likelihood(groups[0])[:, 0])
         far = seen.sum() < DRAWS or _misfit(seen[None], stated[None])
     else:  # E[P(y given v) / P(y given u)] = 1 under u
@@ -213,12 +213,6 @@ def _probabilities(tested: Mechanism) -> str:
         error = max(float(ratios.std()) / math.sqrt(DRAWS), EXACT)
         far = abs(float(ratios.mean()) - 1) > 5 * error
     return "reports are not drawn with the stated probabilities" if far else ""
-
-
-def _numbers(reports: Any) -> Integers:
-    """Return an integer that identifies each report of values, or of sets of at most 64 values."""
-    column = reports.values if isinstance(reports, ValueReports) else reports.words[:, 0]
-    return np.asarray(column, dtype=np.int64)
 
 
 def _misfit(seen: Any, stated: Floats) -> bool:
@@ -234,12 +228,13 @@ def _misfit(seen: Any, stated: Floats) -> bool:
 
 
 def _budget(tested: Mechanism, epsilon: float, delta: float) -> str:
-    slack, values = 1 + EXACT, np.eye(tested.k)
-    if not tested.realised_epsilon <= tested.epsilon <= epsilon * slack or tested.delta > delta:
+    values = np.eye(tested.k)
+    exceeds = not tested.realised_epsilon <= tested.epsilon <= epsilon * (1 + EXACT)
+    if exceeds or tested.delta > delta:
         return f"({tested.epsilon:.6g}, {tested.delta:.3g}) exceeds ({epsilon:g}, {delta:g})"
     for group in every_report(tested, seeds=20):
         rows = np.exp(tested.log_likelihood(group)).T
-        if delta_at(values, math.inf, rows, tested.epsilon) > tested.delta * slack + EXACT:
+        if delta_at(values, math.inf, rows, tested.epsilon) > tested.delta + EXACT:
             needed = report_leakages(tested, group, values).max()
             return f"states epsilon {tested.epsilon:.4f}, and a report has {needed:.4f}"
     return ""

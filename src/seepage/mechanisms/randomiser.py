@@ -1,12 +1,10 @@
 """`Randomiser`: the published parameters of somebody else's randomiser, as transition matrices."""
 
-import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from typing import Annotated, Any
 
 import msgspec
@@ -192,7 +190,7 @@ def _pair(p: Fraction, inside: Fraction, outside: Fraction) -> Floats:
     return np.array([[both, own, other, none], [both, other, own, none]], dtype=np.float64)
 
 
-# Specifications: one function per kind of parameters, whose keywords are the keys ----------------
+# Specifications ----------------------------------------------------------------------------------
 
 Labels = list[str | float | bool]
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -206,116 +204,105 @@ class _Specification(msgspec.Struct):
     linked: bool | list[list[str]] = True
 
 
-def _by_matrix(
-    name: str, values: tuple[str, ...], *, matrix: Any, reports: Labels | None = None
-) -> RandomisedAttribute:
-    cells = as_matrix(matrix, "matrix")
-    if len(values) != len(cells):
-        raise _checks.violation("k", f"the number of rows, {len(cells)}", len(values))
-    return RandomisedAttribute(name, values, (_labels(name, reports, cells.shape[1]), cells))
+class _Parameters(msgspec.Struct):
+    """All keys of the parameters of an attribute; `KINDS` has those that belong together."""
+
+    values: Labels | None = None
+    k: Count | None = None
+    matrix: Any = None
+    reports: Labels | None = None
+    mechanism: str = ""
+    epsilon: float = 0.0
+    delta: float = 0.0
+    keep: Probability = 0.0
+    f: Probability = 0.0
+    p: Probability = 0.0
+    q: Probability = 0.0
+    p0: Probability = 0.0
+    p1: Probability = 0.0
+    h: Count = 1
+    cohorts: Count = 1  # of different hash functions, which change no epsilon
 
 
-def _by_name(
-    name: str, values: tuple[str, ...], *, mechanism: str, epsilon: float, delta: float = 0.0
-) -> RandomisedAttribute:
-    made = MECHANISMS.find(mechanism).create(len(values), epsilon, delta)
-    return of_mechanism(name, values, made)
-
-
-def _kept(name: str, values: tuple[str, ...], *, keep: Probability) -> RandomisedAttribute:
-    k = len(values)
-    matrix = np.full((k, k), (1 - keep) / max(1, k - 1))
-    np.fill_diagonal(matrix, keep if k > 1 else 1.0)
-    return RandomisedAttribute(name, values, (values, matrix))
-
-
-def _forced(
-    name: str, values: tuple[str, ...], *, p: Probability, p0: Probability, p1: Probability
-) -> RandomisedAttribute:
-    if abs(p + p0 + p1 - 1) > 1e-9 or len(values) != 2:
-        rule = f"p + p0 + p1 must be 1, got {p + p0 + p1:.12g}"
-        raise InputError(f"{name!r} cannot be read: {rule}, for 2 values, got {len(values)}")
-    return RandomisedAttribute(name, values, (values, np.array([[p + p0, p1], [p0, p + p1]])))
-
-
-def _rappor(
-    name: str,
-    values: tuple[str, ...],
-    *,
-    f: Probability,
-    p: Probability,
-    q: Probability,
-    h: Count = 1,
-    cohorts: Count = 1,  # of different hash functions, which change no epsilon
-) -> RandomisedAttribute:
-    return of_mechanism(name, values, BasicRAPPOR(len(values), f, p, q), h)
-
-
-def _bits(
-    name: str, values: tuple[str, ...], *, p: Probability, q: Probability
-) -> RandomisedAttribute:
-    made, k = None, len(values)
-    if 0 < min(p, q) <= max(p, q) < 1:  # with p < q the bits are those of the complement
-        made = Bits(k, *((p, q) if p >= q else (1 - p, 1 - q)))
-    pair = _pair(Fraction(p), Fraction(q), Fraction(q)) if k > 1 else None
-    return RandomisedAttribute(name, values, None, pair, made)
-
-
-Kind = Callable[..., RandomisedAttribute]
-
-
-@cache
-def _keys(kind: Kind) -> type[msgspec.Struct]:
-    """Return the keys of a kind of parameters: the keywords of its function, `values` and `k`."""
-    fields: list[Any] = [("values", Labels | None, None), ("k", Count | None, None)]
-    for one in list(inspect.signature(kind).parameters.values())[2:]:
-        default = () if one.default is one.empty else (one.default,)
-        fields.append((one.name, one.annotation, *default))
-    return msgspec.defstruct("Parameters", fields, kw_only=True)
-
-
-KINDS: dict[str, Kind] = {
-    "matrix": _by_matrix,
-    "mechanism": _by_name,
-    "keep": _kept,
-    "p0": _forced,
-    "f": _rappor,
-    "q": _bits,
+KINDS = {
+    "matrix": ("matrix", "reports"),
+    "mechanism": ("mechanism", "epsilon", "delta"),
+    "keep": ("keep",),
+    "p0": ("p", "p0", "p1"),
+    "f": ("f", "p", "q", "h", "cohorts"),
+    "q": ("p", "q"),
 }
-"""The kinds of parameters by the key that tells them from those below."""
+"""The keys of each kind of parameters, by the key that tells it from those below."""
+
+OPTIONAL = ("reports", "delta", "h", "cohorts")
 
 
 def _attribute(name: str, given: Mapping[str, Any]) -> RandomisedAttribute:
-    """Return the attribute of parameters; the first kind whose own key is given."""
-    key = next((key for key in KINDS if key in given), None)
-    if key is None:
-        _check_keys(given, map(_keys, KINDS.values()), repr(name))
+    """Return the attribute of parameters, of the first kind whose own key is given."""
+    kind, what = next((key for key in KINDS if key in given), None), repr(name)
+    if kind is None:
+        _check_keys(given, _Parameters.__struct_fields__, what)
         raise InputError(
-            f"{name!r} must have one of the keys {', '.join(KINDS)}, got "
-            f"{', '.join(given) or 'none'}"
+            f"{what} must have one of the keys {', '.join(KINDS)}, got {', '.join(given) or 'none'}"
         )
-    if key == "matrix":
+    _check_keys(given, ("values", "k", *KINDS[kind]), what)
+    for key in KINDS[kind]:
+        if key not in given and key not in OPTIONAL:
+            raise InputError(f"{what} cannot be read: there is no key {key!r}")
+    if kind == "matrix":
         given = {"k": len(as_matrix(given["matrix"], "matrix")), **given}
-    elif key == "p0":
+    elif kind == "p0":
         given = {"values": ["no", "yes"], **given}
-    found = msgspec.structs.asdict(_converted(given, _keys(KINDS[key]), repr(name)))
-    return KINDS[key](name, _labels(name, found.pop("values"), found.pop("k")), **found)
+    read = _converted(given, _Parameters, what)
+    return _randomised(kind, name, _labels(name, read.values, read.k), read)
+
+
+def _randomised(
+    kind: str, name: str, values: tuple[str, ...], given: _Parameters
+) -> RandomisedAttribute:
+    """Return the attribute of one kind of parameters: a mechanism, bits or a matrix."""
+    k, p, q, reports = len(values), given.p, given.q, values
+    if kind == "mechanism":
+        family = MECHANISMS.find(given.mechanism)
+        return of_mechanism(name, values, family.create(k, given.epsilon, given.delta))
+    if kind == "f":
+        return of_mechanism(name, values, BasicRAPPOR(k, given.f, p, q), given.h)
+    if kind == "q":
+        made = None
+        if 0 < min(p, q) <= max(p, q) < 1:  # with p < q the bits are those of the complement
+            made = Bits(k, *((p, q) if p >= q else (1 - p, 1 - q)))
+        pair = _pair(Fraction(p), Fraction(q), Fraction(q)) if k > 1 else None
+        return RandomisedAttribute(name, values, None, pair, made)
+    if kind == "matrix":
+        matrix = as_matrix(given.matrix, "matrix")
+        if k != len(matrix):
+            raise _checks.violation("k", f"the number of rows, {len(matrix)}", k)
+        reports = _labels(name, given.reports, matrix.shape[1])
+    elif kind == "keep":
+        matrix = np.full((k, k), (1 - given.keep) / max(1, k - 1))
+        np.fill_diagonal(matrix, given.keep if k > 1 else 1.0)
+    else:
+        no, yes = given.p0, given.p1
+        if abs(p + no + yes - 1) > 1e-9 or k != 2:
+            rule = f"p + p0 + p1 must be 1, got {p + no + yes:.12g}"
+            raise InputError(f"{name!r} cannot be read: {rule}, for 2 values, got {k}")
+        matrix = np.array([[p + no, yes], [no, p + yes]])
+    return RandomisedAttribute(name, values, (reports, matrix))
 
 
 def _converted(given: Mapping[str, Any], kind: Any, what: str) -> Any:
-    _check_keys(given, [kind], what)
+    _check_keys(given, kind.__struct_fields__, what)
     try:
         return msgspec.convert(dict(given), kind)
     except msgspec.ValidationError as problem:
         raise InputError(f"{what} cannot be read: {problem}") from None
 
 
-def _check_keys(given: Mapping[str, Any], kinds: Iterable[Any], what: str) -> None:
-    """Raise for a key that no field has, with the closest one."""
-    known = sorted({name for kind in kinds for name in kind.__struct_fields__})
+def _check_keys(given: Iterable[str], known: Sequence[str], what: str) -> None:
+    """Raise for a key that is not known, with the closest one."""
     for key in given:
         if key not in known:
-            hint = _checks.near_miss(key, known) or f"; its keys are {', '.join(known)}"
+            hint = _checks.near_miss(key, known) or f"; its keys are {', '.join(sorted(known))}"
             raise InputError(f"there is no key {_checks.shown(key)} in {what}{hint}")
 
 
