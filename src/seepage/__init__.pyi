@@ -49,7 +49,6 @@ from seepage.mechanisms import register as register
 from seepage.mechanisms import registered as registered
 from seepage.mechanisms.base import Estimate as Estimate
 from seepage.mechanisms.base import Mechanism as Mechanism
-from seepage.mechanisms.contract import MechanismCheck as MechanismCheck
 from seepage.mechanisms.contract import check_mechanism as check_mechanism
 from seepage.mechanisms.direct import GRR as GRR
 from seepage.mechanisms.direct import ApproximateGRR as ApproximateGRR

@@ -43,8 +43,7 @@ def test_the_registry_holds_every_mechanism_of_the_paper_and_the_approximate_one
 
 @every_mechanism
 def test_every_mechanism_passes_the_check_that_users_run(name: str) -> None:
-    found = check_mechanism(make(name, 4, 1.0) if name == MATRIX else name)
-    assert found.passed, found
+    assert check_mechanism(make(name, 4, 1.0) if name == MATRIX else name) == {}
 
 
 # Probabilities -----------------------------------------------------------------------------------
