@@ -20,7 +20,7 @@ from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import exact_leakage
 from seepage.mechanisms.direct import GRR
-from seepage.study.estimates import LeakageEstimates, holm
+from seepage.study.estimates import LeakageEstimates
 from seepage.study.statistical import estimate_leakage, make_task
 
 
@@ -49,7 +49,7 @@ def pairs(people):
 
 
 def same(one, two):
-    matrices = ("plug_in", "corrected", "lower", "upper", "p_values", "holm")
+    matrices = ("plug_in", "corrected", "lower", "upper", "p_values")
     return all(np.array_equal(getattr(one, m), getattr(two, m), equal_nan=True) for m in matrices)
 
 
@@ -137,13 +137,13 @@ def test_each_attribute_may_have_its_own_mechanism_and_budget(pairs):
 def test_frames(pairs):
     found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=19, rng=1)
     assert found.to_arrow().num_rows == 6
-    assert pl.DataFrame(found).shape == (6, 9)
+    assert pl.DataFrame(found).shape == (6, 8)
     [one] = found["b", "a"].to_arrow().to_pylist()
-    assert one == {k: v for k, v in found.to_arrow().to_pylist()[2].items() if k != "holm"}
+    assert one == found.to_arrow().to_pylist()[2]
     frame = found.to_pandas()
     row = frame[(frame.target == "b") & (frame.source == "a")].iloc[0]
     assert row.corrected == found["b", "a"].corrected
-    assert row.holm == found.holm[1, 0]
+    assert row.p_value == found.p_values[1, 0]
 
 
 # Input -------------------------------------------------------------------------------------------
@@ -349,7 +349,6 @@ def test_one_record():
 def test_no_surrogates_no_p_value(pairs):
     found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=0, rng=1)
     assert np.isnan(found.p_values).all()
-    assert np.isnan(found.holm).all()
     assert "no p-value" in " ".join(found["a", "b"].cautions)
 
 
@@ -395,23 +394,6 @@ def test_any_small_table_gives_valid_numbers(cells, replicas, epsilon):
 # Many tests at once ------------------------------------------------------------------------------
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_by_its_definition(values):
-    found = holm(np.array(values))
-    ordered = sorted(values)
-    for value, adjusted in zip(values, found, strict=True):
-        rank = ordered.index(value)
-        steps = [min(1.0, ordered[i] * (len(values) - i)) for i in range(rank + 1)]
-        assert adjusted == pytest.approx(max(steps))
-
-
-def test_holm_is_over_the_pairs_estimated(pairs):
-    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, rng=1)
-    known = ~np.isnan(found.p_values)
-    assert found.holm[known] == pytest.approx(holm(found.p_values[known]))
-    assert found.holm[0, 1] == pytest.approx(6 * 0.01, abs=0.011)
-
-
 SCRIPT = """
 import seepage as sp
 
@@ -455,7 +437,7 @@ def test_two_sources_reveal_what_neither_does_alone():
     assert isinstance(found, LeakageEstimates)
     assert found.pairs == (("a", "b", "c"),)
     assert np.isnan(found.corrected).all()
-    assert found.to_arrow()["holm"].to_pylist() == [0.005]
+    assert found.to_arrow()["p_value"].to_pylist() == [0.005]
     with pytest.raises(DomainError, match="of source 'c' and 'b' about target 'a' was not"):
         found["a", "c", "b"]
     joint = found["a", "b", "c"]

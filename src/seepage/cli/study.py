@@ -54,8 +54,7 @@ def simulate(data: str, **options: Any) -> None:
     """Estimate the leakages of DATA from a simulated collection, with their uncertainty.
 
     Every record reports REPLICAS times; an attacker guesses each value.  Beside the paper's
-    plug-in estimate, which is biased upward: a corrected one, an interval, and a p-value, also
-    adjusted for the number of pairs (Holm).
+    plug-in estimate, which is biased upward: a corrected one, an interval, and a p-value.
 
     \b
     Examples:
@@ -99,7 +98,7 @@ def _estimates_text(estimates: Any, name: str) -> str:
             f"{row['lower']:.4f} to {row['upper']:.4f}" for row in rows
         ],
         "plug-in": [f"{row['plug_in']:.4f}" for row in rows],
-        "p (Holm)": [f"{row['holm']:.2g}" if settings.surrogates else "-" for row in rows],
+        "p": [f"{row['p_value']:.2g}" if settings.surrogates else "-" for row in rows],
     }
     lines = [
         f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
@@ -107,10 +106,9 @@ def _estimates_text(estimates: Any, name: str) -> str:
         columns_text(shown, most=SHOWN_PAIRS),
     ]
     if settings.surrogates:
-        smallest = min(1.0, len(rows) / (1 + settings.surrogates))
         lines.append(
-            f"  Holm's p-values of {len(rows)} pairs cannot fall below {smallest:.2g} with "
-            f"{settings.surrogates:,} surrogates"
+            f"  p-values are of one pair each: {len(rows)} of them, none below "
+            f"{1 / (1 + settings.surrogates):.2g} with {settings.surrogates:,} surrogates"
         )
     cautions = [f"  {pair}: {row['cautions']}" for pair, row in zip(pairs, rows, strict=True)]
     careful = [text for text in cautions[:SHOWN_PAIRS] if not text.endswith(": ")]

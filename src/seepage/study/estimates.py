@@ -284,19 +284,6 @@ class LeakageEstimates(Result):
         """The p-values, not adjusted for multiple testing; NaN without surrogates."""
         return self._matrix(estimate.p_value for estimate in self)
 
-    @cached_property
-    def holm(self) -> Floats:
-        """Holm-adjusted p-values: they control the family-wise error rate over all pairs.
-
-        With n pairs the minimum is n / (1 + surrogates), so 0.05 needs about 20 n surrogates.
-        """
-        return self._matrix(self._adjusted)
-
-    @cached_property
-    def _adjusted(self) -> list[float]:
-        adjusted: list[float] = holm(np.array([estimate.p_value for estimate in self])).tolist()
-        return adjusted
-
     @property
     def pairs(self) -> tuple[tuple[str, ...], ...]:
         """The names (target, source) of each estimate, or (target, *sources) of a joint one."""
@@ -347,26 +334,5 @@ class LeakageEstimates(Result):
         )
 
     def _columns(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {
-            name: [getattr(estimate, name) for estimate in self] for name in REPORTED
-        }
-        columns["holm"] = self._adjusted
-        columns["cautions"] = ["; ".join(estimate.cautions) for estimate in self]
-        return columns
-
-
-def holm(p_values: Floats) -> Floats:
-    """Return p-values adjusted for multiple testing, valid under any dependence [Holm 1979].
-
-    The i-th smallest of n is multiplied by n - i + 1; then the running maximum is taken.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(len(p_values), 0, -1)
-    adjusted = np.empty(len(p_values))
-    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
-    return adjusted
+        rows = [estimate._columns() for estimate in self]
+        return {name: [row[name][0] for row in rows] for name in (*REPORTED, "cautions")}
