@@ -1,5 +1,7 @@
 """Extensions: complete, under a free name, and found in other packages."""
 
+import json
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -39,11 +41,10 @@ nothing = ours:nothing
 """
 
 
-class Half(sp.TwoLevelMechanism):
+class Half(sp.SetMechanism):
     """Complete: a random half of the values, more often with the true one than without."""
 
     name = "half"
-    reports = BitReports
 
     def __init__(self, k, epsilon):
         super().__init__(k, Fraction(3, 4), Fraction(1, 2), epsilon=epsilon)
@@ -65,43 +66,62 @@ def other_package(tmp_path):
     return tmp_path
 
 
-def run(folder, *arguments):
-    code = "import sys; from seepage.cli import main; sys.argv[0] = 'seepage'; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env={"PYTHONPATH": str(folder), "COLUMNS": "200"},
+RUN = """
+import contextlib, io, json, sys
+from seepage.cli import main
+
+done = []
+for arguments in json.load(sys.stdin):
+    sys.argv, out, err = ["seepage", *arguments], io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = main()
+        except SystemExit as ended:
+            status = ended.code
+    done.append((status or 0, out.getvalue(), err.getvalue()))
+print(json.dumps(done))
+"""
+ANALYSE = ("analyse", "adult", "--columns", "sex,income", "--epsilon", "1", "--mechanism")
+BENCHMARK = ("benchmark", "analysers", "adult", "--columns", "sex,income", "-e", "1", "--analyser")
+
+
+def run(folder, *commands):
+    """Return status, output and errors of commands of one new process."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN],
+        env={"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "COLUMNS": "200"},
+        input=json.dumps(commands),
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-
-
-def test_the_command_line_finds_mechanisms_of_other_packages(other_package):
-    done = run(other_package, "analyse", "adult", "--epsilon", "1", "--mechanism", "ours")
     assert done.returncode == 0, done.stderr
-    assert "ours" in done.stdout
+    return json.loads(done.stdout)
 
 
-def test_the_command_line_finds_analysers_of_other_packages(other_package):
-    done = run(other_package, "benchmark", "analysers", "adult", "-e", "1", "--analyser", "nothing")
-    assert done.returncode == 0, done.stderr
-    assert "nothing" in done.stdout
+def test_the_command_line_finds_mechanisms_and_analysers_of_other_packages(other_package):
+    for name, (status, output, errors) in zip(
+        ("ours", "nothing"),
+        run(other_package, (*ANALYSE, "ours"), (*BENCHMARK, "nothing")),
+        strict=True,
+    ):
+        assert status == 0, errors
+        assert name in output
 
 
 @pytest.mark.parametrize("content", ["Ours = 3\n", "import no_such_package\n"])
 def test_an_entry_point_that_fails_is_named_and_leaves_the_others(other_package, content):
     (other_package / "ours.py").write_text(content, encoding="utf-8")
-    done = run(other_package, "analyse", "adult", "--epsilon", "1", "--mechanism", "ours")
-    assert done.returncode == 2
-    assert "mechanism must be one of " in done.stderr
-    assert "'ours:Ours' of another package cannot be used" in done.stderr
-    assert "Traceback" not in done.stderr
-    done = run(other_package, "benchmark", "analysers", "adult", "-e", "1", "--analyser", "nothing")
-    assert done.returncode == 2
-    assert "'ours:nothing' of another package cannot be used" in done.stderr
-    done = run(other_package, "analyse", "adult", "--epsilon", "1", "--mechanism", "grr")
-    assert done.returncode == 0, done.stderr
+    mechanism, analyser, other = run(
+        other_package, (*ANALYSE, "ours"), (*BENCHMARK, "nothing"), (*ANALYSE, "grr")
+    )
+    assert mechanism[0] == analyser[0] == 2
+    assert "mechanism must be one of " in mechanism[2]
+    assert "'ours:Ours' of another package cannot be used" in mechanism[2]
+    assert "'ours:nothing' of another package cannot be used" in analyser[2]
+    assert "Traceback" not in mechanism[2] + analyser[2]
+    assert other[0] == 0, other[2]
 
 
 def test_a_complete_class_is_taken_once():
@@ -119,9 +139,7 @@ def test_a_complete_class_is_taken_once():
 
 
 def test_incomplete_classes_raise_at_once():
-    class Nameless(sp.TwoLevelMechanism):
-        reports = BitReports
-
+    class Nameless(sp.SetMechanism):
         def draw(self, codes, source): ...
 
     class Empty(sp.Mechanism):

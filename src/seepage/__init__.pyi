@@ -44,12 +44,12 @@ from seepage.leakage.leaks import Witness as Witness
 from seepage.leakage.matrix import LeakageMatrix as LeakageMatrix
 from seepage.leakage.matrix import leakage_matrix as leakage_matrix
 from seepage.leakage.release import exact_leakage as exact_leakage
+from seepage.mechanisms import check_mechanism as check_mechanism
 from seepage.mechanisms import mechanism as mechanism
 from seepage.mechanisms import register as register
 from seepage.mechanisms import registered as registered
 from seepage.mechanisms.base import Estimate as Estimate
 from seepage.mechanisms.base import Mechanism as Mechanism
-from seepage.mechanisms.contract import check_mechanism as check_mechanism
 from seepage.mechanisms.direct import GRR as GRR
 from seepage.mechanisms.direct import ApproximateGRR as ApproximateGRR
 from seepage.mechanisms.direct import Exponential as Exponential

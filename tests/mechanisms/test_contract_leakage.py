@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from seepage.errors import InputError
 from seepage.leakage.bound import leakage_bound
-from seepage.mechanisms.contract import every_report, report_leakages
+from seepage.mechanisms import every_report, report_leakages
 from seepage.mechanisms.reports import Reports, VectorReports
 
 ANY_SET = [

@@ -133,11 +133,6 @@ class Gaussian(HistogramEncoding):
     def _log_likelihood_ratios(self, vectors: Floats) -> Floats:
         return np.asarray((vectors - 0.5) / self.sigma / self.sigma)
 
-    def _log_density_around_zero(self, vectors: Floats) -> Floats:
-        squares = np.square(vectors / self.sigma).sum(axis=1)
-        density = math.log(self.sigma) + math.log(2 * math.pi) / 2
-        return np.asarray(-squares / 2 - self.k * density)
-
     @cached_property
     def miss_rate(self) -> float:
         """The probability 1 - a that another entry is the largest, by quadrature."""

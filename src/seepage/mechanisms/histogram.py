@@ -87,8 +87,8 @@ class HistogramEncoding(Mechanism):
     """Report the one-hot vector of a value with independent noise on each entry.
 
     The noise has mean 0, so the mean of the reports is an unbiased estimate of the frequencies.
-    The log-likelihood of value v is that of the zero vector plus the log-likelihood ratio of entry
-    v between 1 and 0.
+    The likelihood of value v is that of the zero vector times the likelihood ratio of entry v
+    between 1 and 0.
     """
 
     reports = VectorReports
@@ -116,10 +116,6 @@ class HistogramEncoding(Mechanism):
     @abstractmethod
     def _log_likelihood_ratios(self, vectors: Floats) -> Floats:
         """Return ln P(entry given 1) - ln P(entry given 0) of each entry."""
-
-    @abstractmethod
-    def _log_density_around_zero(self, vectors: Floats) -> Floats:
-        """Return the log-density of each report under noise around the zero vector."""
 
     def draw(self, codes: Integers, source: Randomness) -> VectorReports:
         """Return noisy one-hot vectors: on the grid, or as doubles for a NumPy generator."""
@@ -169,12 +165,10 @@ class HistogramEncoding(Mechanism):
         return guess_supported(vectors == vectors.max(axis=1, keepdims=True), source)
 
     def log_likelihood(self, reports: VectorReports) -> Floats:
-        """Return the log-density of each report, one column per value u."""
+        """Return ln P(report given u) less that of noise around the zero vector."""
         self.check_reports(reports)
         reports.check_within(-MAX_ENTRY, MAX_ENTRY)
-        return self._log_density_around_zero(reports.vectors)[
-            :, None
-        ] + self._log_likelihood_ratios(reports.vectors)
+        return self._log_likelihood_ratios(reports.vectors)
 
 
 class SHE(HistogramEncoding):
@@ -244,12 +238,6 @@ class SHE(HistogramEncoding):
 
     def _log_likelihood_ratios(self, vectors: Floats) -> Floats:
         return np.asarray(np.clip(2 * vectors - 1, -1.0, 1.0) / self.scale)
-
-    def _log_density_around_zero(self, vectors: Floats) -> Floats:
-        if math.isinf(self.scale):
-            return np.zeros(len(vectors))
-        distance = np.abs(vectors).sum(axis=1) / self.scale
-        return np.asarray(-distance - self.k * math.log(2 * self.scale))
 
     @cached_property
     def miss_rate(self) -> float:
