@@ -59,7 +59,10 @@ def summed_up(terms: Iterable[float]) -> float:
     (2.0, 0.6000000000000001)
     """
     numbers = [float(term) for term in terms]
-    total = math.fsum(numbers)
+    try:
+        total = math.fsum(numbers)
+    except OverflowError:
+        return math.inf
     if math.isfinite(total) and math.fsum([*numbers, -total]) > 0:  # of the exact remainder's sign
         return math.nextafter(total, math.inf)
     return total

@@ -95,13 +95,6 @@ def test_an_assumption_is_audited_and_refuted(coins):
     (note,) = found.notes
     assert note.startswith("REFUTED: ")
     assert f": {strongest:.2f} nats about " in note
-    scale = float(note.split("scaled by ")[1].split()[0])
-    for factor, is_within in ((scale - 0.005, True), (scale + 0.015, False)):
-        leaks = sp.total_leakage(
-            coins, factor * found.epsilons, mechanism="grr", guarantee="exact"
-        ).values.max()
-        assert (leaks <= 1.0) == is_within
-        assert 0.95 < leaks < 1.05
     assert find_budgets(coins, 1.0, guarantee="exact", mechanism="grr").notes == ()
     counted = find_budgets(coins.pairs(), 1.0, guarantee="independent", mechanism="grr")
     assert "no witness was searched for" in counted.notes[0]
@@ -189,20 +182,6 @@ def test_a_note_says_if_no_budget_exceeds_the_equal_split():
     assert found.notes[0] in sp.calibrate(same, 1.0, guarantee="exact").notes
     apart = Records(domain, [[0, 0], [0, 1], [1, 0], [1, 1]], [500] * 4)
     assert find_budgets(apart, 1.0, guarantee="exact").notes == ()
-
-
-def test_a_note_names_attributes_that_prevent_exact_totals():
-    rng = np.random.default_rng(0)
-    sizes = (2, 2, 300, 400, 500, 3)
-    domain = sp.Domain(
-        [sp.Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)]
-    )
-    people = Records(domain, np.stack([rng.integers(0, k, 200) for k in sizes], axis=1))
-    found = find_budgets(people, 3.0, guarantee="merged", mechanism="grr")
-    (note,) = [note for note in found.notes if "exact totals would fit" in note]
-    assert "without a4;" in note
-    small = find_budgets(people.select(["a0", "a1"]), 3.0, guarantee="merged", mechanism="grr")
-    assert not any("exact totals would fit" in note for note in small.notes)
 
 
 @pytest.mark.parametrize("guarantee", ["auto", "worst", "merged", "independent", "sum"])

@@ -21,10 +21,11 @@ from plan_examples import (
     product,
     three_forms,
 )
+from seepage._numerics import summed_up
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs.form import cumulative, integer_shares
-from seepage.designs.report_channels import parse_integer, sum_above
+from seepage.designs.report_channels import parse_integer
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import registered
@@ -71,7 +72,7 @@ def test_the_budgets_and_totals_of_several_forms():
     assert PLAN.collected == DOMAIN
     assert [planned.form for planned in PLAN.attributes] == [2, 2, 2, 2]
     assert PLAN.totals.tolist() == [3.5] * 4
-    assert [form.record for form in PLAN.forms[:2]] == [sum_above([1.0, 0.8]), 3.5]
+    assert [form.record for form in PLAN.forms[:2]] == [summed_up([1.0, 0.8]), 3.5]
     assert PLAN["job"].mechanism == "ss, grr"
     assert PLAN["sex"].mechanism == "grr, matrix"
     assert [n for n, _ in PLAN["job"].asking] == [1, 2]
@@ -162,7 +163,7 @@ def test_the_record_leakage_is_at_least_the_sum_of_budgets():
     budgets = [0.1] * 3
     form = Form.of(product(sex=0.1, job=0.1, ill=0.1), "worst", [1.0] * 4)
     assert Fraction(form.record) >= sum(map(Fraction, budgets))
-    assert form.record == sum_above(budgets) == np.nextafter(0.3, 1)
+    assert form.record == summed_up(budgets) == np.nextafter(0.3, 1)
     assert product(sex=1e308, ill=1e308).record == math.inf
 
 

@@ -10,7 +10,6 @@ from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage._results import Progress
 from seepage.data.data_check import settle
-from seepage.data.domain import short_list
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
@@ -23,16 +22,12 @@ from seepage.designs.equal_budgets import (
     make_problem,
     totals_at,
 )
-from seepage.errors import GuaranteeError, InputError, Setting
+from seepage.errors import InputError, Setting
 from seepage.leakage.release import releases
-from seepage.totals.exact_total import exact_is_feasible
 from seepage.totals.likelihood_columns import JointWitness, likelihood_columns
 from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
 from seepage.totals.total import choose_guarantee
 from seepage.totals.witness_search import search_witness
-
-FACTOR_TOLERANCE = 0.01
-"""Accuracy of the factor on refuted budgets at which no witness is found."""
 
 MIN_BUDGET = 1e-6
 """A budget below which no mechanism changes its family of likely sets."""
@@ -89,7 +84,7 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
         raise AssertionError("a calibrated total exceeds its limit")
     if scope == "population" and totals.guarantee != "worst":
         totals = replace(totals, values=_proven_totals(problem, epsilons))
-    notes = (*found, *_split_note(problem, epsilons, guarantee), *_exact_note(problem))
+    notes = (*found, *_split_note(problem, epsilons, guarantee))
     if options.audit and GUARANTEES[totals.guarantee].kind == "assumed":
         notes = (*notes, _audit_note(problem, epsilons, bool(totals.deltas.any())))
     return Calibration(problem, epsilons, totals, notes)
@@ -176,30 +171,11 @@ def _split_note(problem: Problem, epsilons: Floats, guarantee: str) -> tuple[str
     )
 
 
-def _exact_note(problem: Problem) -> tuple[str, ...]:
-    """Return a note on the attributes without which `exact` totals could be computed."""
-    if isinstance(problem.data, PairCounts) or problem.guarantee not in ("sampled", "merged"):
-        return ()
-    matrix = problem.matrix(problem.scaled(np.ones(len(problem.domain)), 1.0))
-    try:
-        columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
-    except GuaranteeError:
-        return ()
-    remaining = sorted(range(len(columns)), key=lambda j: (columns[j].count, -j))
-    records, dropped = problem.data.records, list[str]()
-    while len(remaining) > 1 and not exact_is_feasible([columns[j] for j in remaining], records):
-        dropped.append(problem.domain.names[remaining.pop()])
-    if not dropped:
-        return ()
-    names = short_list(dropped, 5)
-    return (f"exact totals would fit without {names}; `design` needs no such choice",)
-
-
 def _audit_note(problem: Problem, epsilons: Floats, has_delta: bool) -> str:
     """Return a note on the search for witnesses against totals that are an assumption.
 
-    One search per attribute; then bisection over a factor of the budgets, for the refuted ones
-    only.  If no mechanism is given, the search ranges over all mechanisms with these budgets.
+    One search per attribute.  If no mechanism is given, it ranges over all mechanisms with these
+    budgets.
     """
     if has_delta:
         return "no witness was searched for: single reports do not refute totals with a delta"
@@ -209,18 +185,10 @@ def _audit_note(problem: Problem, epsilons: Floats, has_delta: bool) -> str:
     refuted = refutations(problem, epsilons, limited, problem.options["progress"])
     if not refuted:
         return "a search found no reports that exceed a limit; that is no guarantee"
-    low, high = 0.0, 1.0
-    while high - low > FACTOR_TOLERANCE:
-        factor = (low + high) / 2
-        if refutations(problem, problem.scaled(epsilons, factor), list(refuted)):
-            high = factor
-        else:
-            low = factor
-    scale = float(problem.scaled(epsilons, low).sum() / epsilons.sum())
     strongest = max(refuted.values(), key=lambda witness: witness.counted)
     return (
         f"REFUTED: {strongest.sentence()}: {strongest.value:.2f} nats about "
-        f"{strongest.target}, above its limit; budgets scaled by {scale:.2f} survive the search"
+        f"{strongest.target}, above its limit"
     )
 
 

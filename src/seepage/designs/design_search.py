@@ -16,7 +16,7 @@ from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.a_optimal import FormPool, ShareSolution, best_shares
+from seepage.designs.a_optimal import FormPool, ShareSolution
 from seepage.designs.design_options import DesignOptions
 from seepage.designs.form import Form, remarks, with_shares
 from seepage.designs.form_problem import Indices, make_form_problem
@@ -227,7 +227,7 @@ class DesignRun:
                 "limit, or pool rare values"
             )
         else:
-            form = coarse_form(problem, self.certifier.mergeable, item)
+            form = coarse_form(problem, item)
         if form is None:
             raise InputError(
                 f"{problem.domain.names[j]!r} can have no budget that is certified; raise the limit"
@@ -237,19 +237,17 @@ class DesignRun:
     def _full_forms(self) -> list[Form]:
         """Return forms of all attributes: the calibrated collection, and the equal split.
 
-        With `exact` totals if the form's table is as small as those of the search; and with the
-        smaller of `merged` and `worst`, which hold for any mechanism, unless attributes are public.
+        With `exact` totals if the form's table is as small as those of the search; and with
+        `worst` ones, which hold for any mechanism, unless attributes are public.
         """
         problem, everything, forms = self.problem, self.problem.everything, list[Form]()
         if problem.has_clash(everything):
             return forms
         times = 1 if self.certifier.scope == "table" else len(everything) + 1
-        exact = problem.scorer.fits(everything) and self.search_forms.is_small(everything, times)
-        if exact:
+        if problem.scorer.fits(everything) and self.search_forms.is_small(everything, times):
             forms.append(self.certifier.certify(problem.fit(everything)))
         if not problem.public:
-            records = None if exact else self.certifier.mergeable
-            forms.append(coarse_form(problem, records, everything, self.timer))
+            forms.append(coarse_form(problem, everything))
         return [form for form in forms if form.max_budget > 0]
 
     def _certified(self, form: Indices) -> Form | None:
@@ -311,7 +309,8 @@ class DesignRun:
             self.people,
             self.singles,
             self.full_forms,
-            [*self._product_design(), (forms, attribute_errors)],
+            forms,
+            attribute_errors,
         )
         importance, used = self.importance[:count], self.importance[:count] > 0
         known = [names[j] for j in problem.known]
@@ -360,19 +359,6 @@ class DesignRun:
         above = np.ceil(100 * totals * (1 + 1e-9)) / 100
         shown = np.minimum(above, form.total_values)
         return msgspec.structs.replace(form, observed=tuple(json_ready(shown.tolist())))
-
-    def _product_design(self) -> list[tuple[list[Form], Floats]]:
-        """Return forms and errors of the best product design; nothing if no form is shaped."""
-        pool = self.pool
-        is_product = np.array([form.is_product for form in pool.forms])
-        if is_product.all():
-            return []
-        rows = pool.rows[is_product]
-        shares = best_shares(rows, self.problem.importance, np.ones(len(rows)), 1e-3, 4000).shares
-        forms = [form for form in pool.forms if form.is_product]
-        used = [form for form, share in zip(forms, shares.tolist(), strict=True) if share > 0]
-        with np.errstate(divide="ignore"):
-            return [(used, 1 / (self.people * (shares @ rows)))]
 
     def _notes(self) -> Iterator[str]:
         problem = self.problem

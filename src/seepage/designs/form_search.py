@@ -89,8 +89,6 @@ class Certifier(Protocol):
         The constraints, and the records that certify.
     scope, confidence
         For whom totals hold, and their confidence level.
-    mergeable
-        The records of `merged` totals; None if these would not hold.
     max_pairs
         Maximum number of pairs certified in a round without an improving form.
     """
@@ -99,7 +97,6 @@ class Certifier(Protocol):
     records: Records
     scope: str
     confidence: float | None = None
-    mergeable: Records | None = None
     max_pairs: int
 
     def certify(self, form: Form, prices: Floats | None = None) -> Form:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, shortest_above
+from seepage._numerics import Floats, shortest_above, summed_up
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import registered
@@ -159,7 +159,7 @@ class ProductChannel(Stored, frozen=True, kw_only=True, tag="product", tag_field
     @property
     def record(self) -> float:
         """Leakage of the form about the whole record: the sum of budgets, rounded up."""
-        return sum_above([question.epsilon for question in self.questions])
+        return summed_up(question.epsilon for question in self.questions)
 
     @property
     def epsilons(self) -> Floats:
@@ -338,21 +338,6 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
     def shaped(self) -> "ShapedReport":
         """The shaped report with its variances; a file has its thresholds only."""
         raise InputError("a matrix that was read from a file has no variances")
-
-
-def sum_above(budgets: Sequence[float]) -> float:
-    """Return the sum of budgets, rounded up to the next double.
-
-    Examples
-    --------
-    >>> sum_above([2.0, 1.5]), sum_above([0.1] * 3)
-    (3.5, 0.30000000000000004)
-    """
-    try:
-        total = math.fsum(budgets)
-        return total if math.fsum([*budgets, -total]) <= 0 else math.nextafter(total, math.inf)
-    except OverflowError:
-        return math.inf
 
 
 def check_frequencies(frequencies: Sequence[float], size: int, what: str) -> None:

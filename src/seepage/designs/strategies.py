@@ -2,28 +2,25 @@
 
 The error is the closed-form variance of each attribute's estimated frequencies, summed over its
 values, for people drawn from the population: noise and sampling together, for every strategy.
-Strategies that keep a limit by their budgets alone (SPL, RS+FD) are not compared if attributes are
-public, since public values leak besides the reports.
+SPL, which keeps a limit by its budgets alone, is not compared if attributes are public, since
+public values leak besides the reports.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from seepage._numerics import Floats
 from seepage._results import json_ready
-from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.form import Form
 from seepage.designs.form_problem import MAX_BUDGET, FormProblem
 from seepage.designs.joint_perturbation import coordinated_perturbation, correlated_response
 from seepage.designs.report_channels import Budget, Stored, Unbounded
-from seepage.mechanisms import mechanism
 
 SPLIT = "equal split (SPL)"
 CALIBRATED = "everyone asked everything, calibrated"
@@ -113,71 +110,14 @@ class Strategy(Stored, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, errors=errors)
 
 
-def fake_data_budget(limit: float, attributes: int) -> float:
-    """Return eps' = ln(d (e^limit - 1) + 1), the amplified budget of RS+FD as published.
-
-    Examples
-    --------
-    >>> round(fake_data_budget(1.0, 10), 4)
-    2.9005
-    """
-    return limit + math.log(attributes - (attributes - 1) * math.exp(-limit))
-
-
-def sampling_with_fake_data(
-    pairs: PairCounts, limit: float, *, amplified: bool, people: int | None = None
-) -> Strategy:
-    """Return RS+FD: one random attribute is reported truly, the others are fake.
-
-    The sampled attribute is hidden among the fake ones, for which the authors amplify its budget to
-    `fake_data_budget`.  But two records that differ in *every* attribute still have a likelihood
-    ratio of e^eps': with GRR at eps' the reports y = x are sum_j k_j p / sum_j k_j q = e^eps' times
-    likelier.  So for correlated attributes the amplified budget is within the limit only by
-    assumption; without the assumption eps' = limit.
-
-    Each attribute uses the better of two [Arcolezi et al. 2021], with d attributes, a share f
-    of people with the value, and p and q of the mechanism at eps':
-
-    * RS+FD[GRR], fakes uniform: variance d^2 g (1 - g) / (n (p - q)^2),
-      g = (q + f (p - q) + (d - 1) / k) / d;
-    * RS+FD[OUE-z], fakes perturbed zero vectors: the same with g = q + f (p - q) / d.
-    """
-    names, count = pairs.domain.names, len(pairs.domain)
-    budget = fake_data_budget(limit, count) if amplified else limit
-    scale = pairs.records / (people or pairs.records)
-    rests_on = "assumed: attributes are independent" if amplified else "eps' = limit, not amplified"
-    errors = [scale * fake_data_error(pairs, index, budget)[0] for index in range(count)]
-    return Strategy(
-        name="random sampling with fake data (RS+FD)" + (", amplified" if amplified else ""),
-        rests_on=rests_on,
-        certified=not amplified,
-        errors=dict(zip(names, errors, strict=True)),
-        record=budget,
-    )
-
-
-def fake_data_error(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
-    """Return the expected error of RS+FD with GRR or OUE, the smaller one, and the mechanism."""
-    count, size = len(pairs.domain), pairs.domain[index].size
-    shares = pairs.marginals[index] / pairs.records
-    errors = []
-    for name in ("grr", "oue"):
-        perturbing: Any = mechanism(name, size, budget)
-        p, q = perturbing.support
-        fake = 1 / size if name == "grr" else q
-        g = (q + shares * (p - q) + (count - 1) * fake) / count
-        variance = count**2 * g * (1 - g) / (pairs.records * (p - q) ** 2)
-        errors.append((float(variance.sum()), name))
-    return min(errors)
-
-
 def compare_designs(
     problem: FormProblem,
     records: Records,
     people: int,
     singles: Sequence[Form],
     full_forms: Sequence[Form],
-    designs: Sequence[tuple[Sequence[Form], Floats]],
+    forms: Sequence[Form],
+    errors: Floats,
 ) -> tuple[Strategy, ...]:
     """Return the strategies, the design last, on the attributes asked.
 
@@ -187,17 +127,15 @@ def compare_designs(
         The constraints, the records, and the number of people of the errors.
     singles, full_forms
         Forms of one attribute, and forms of all attributes.
-    designs
-        Forms, and the error of each attribute: of the design, and before it, if reports are shaped,
-        of the design without shaped reports.
+    forms, errors
+        The forms of the design, and its error of each attribute.
     """
     asked = np.flatnonzero(problem.collected & (problem.importance[: len(problem.domain)] > 0))
     indices, strategies = asked.tolist(), list[Strategy]()
     limit, precisions = float(problem.limits.min()), problem.precisions
-    has_public = bool(problem.public)
     names = [problem.domain.names[j] for j in indices]
     strategy = partial(_strategy, names)
-    if not has_public:
+    if not problem.public:
         row = [precisions.best(j, equal_split(limit, len(indices))) for j in indices]
         strategies.append(strategy(SPLIT, "worst", _errors(row, people), limit))
     if full_forms:
@@ -205,19 +143,13 @@ def compare_designs(
         full_errors = _errors(problem.row(best)[asked], people)
         strategies.append(strategy(CALIBRATED, best.guarantee, full_errors, best.record))
     strategies += _smp(problem, singles, indices, strategy, people)
-    if len(indices) > 1 and not (has_public or precisions.rows):
-        pairs = records.pairs().select(names)
-        strategies += [
-            sampling_with_fake_data(pairs, limit, amplified=a, people=people) for a in (False, True)
-        ]
+    if len(indices) > 1 and not (problem.public or precisions.rows):
         strategies += _jointly_perturbed(records.select(names), limit, people)
-    record = max(form.record for form in designs[-1][0])
+    record = max(form.record for form in forms)
     strategies += _beyond_limits(problem, indices, strategy, people, record)
-    for (forms, errors), name in zip(designs, (DESIGN, SHAPED)[: len(designs)], strict=True):
-        guarantees = ", ".join(sorted({form.guarantee for form in forms}))
-        largest = max(form.record for form in forms)
-        strategies.append(strategy(name, guarantees, errors[asked].tolist(), largest))
-    return tuple(strategies)
+    name = DESIGN if all(form.is_product for form in forms) else SHAPED
+    guarantees = ", ".join(sorted({form.guarantee for form in forms}))
+    return (*strategies, strategy(name, guarantees, errors[asked].tolist(), record))
 
 
 def _jointly_perturbed(records: Records, limit: float, people: int) -> list[Strategy]:

@@ -15,76 +15,20 @@ from seepage._numerics import Floats, round_down, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.form import Form
-from seepage.designs.form_problem import TOLERANCE, FormProblem, Indices
-from seepage.designs.form_search import Certifier, Timer
+from seepage.designs.form_problem import FormProblem, Indices
+from seepage.designs.form_search import Certifier
 from seepage.designs.form_totals import FormTable
-from seepage.errors import GuaranteeError, Setting, Text
+from seepage.errors import Setting, Text
 from seepage.leakage.matrix import leakage_matrix
-from seepage.totals.total import total_leakage
-
-MERGED_TIME = 0.2
-"""Share of the time limit after which `merged` totals are not computed any more."""
-
-MERGED_WORK = 1e6
-"""Maximum distinct records x attributes for which `merged` totals are computed."""
 
 
-def coarse_form(
-    problem: FormProblem, records: Records | None, form: Indices, timer: Timer | None = None
-) -> Form:
-    """Return a form of equal budgets whose totals are the smaller of `merged` and `worst`.
-
-    `merged` totals are computed if records are given, up to `MERGED_WORK`.
-    """
+def coarse_form(problem: FormProblem, form: Indices) -> Form:
+    """Return a form of equal budgets with totals `worst`, each by its most precise mechanism."""
     split = equal_split(round_down(problem.min_limit, 2), len(form))
-    if records is not None and len(records) * len(problem.domain) <= MERGED_WORK:
-        try:
-            return _merged(problem, records, form, split, timer)
-        except (GuaranteeError, _TimeUpError):
-            pass
-    equal = problem.capped_budgets(form, split)
-    totals = np.full(len(problem.domain), summed_up(equal.tolist()))
-    return _best_mechanisms(problem, form, equal, totals, "worst")
-
-
-class _TimeUpError(Exception):
-    """`merged` totals exceeded their share of the time limit."""
-
-
-def _merged(
-    problem: FormProblem, records: Records, form: Indices, split: float, timer: Timer | None
-) -> Form:
-    """Return the form with the largest equal budgets within the limits, by `merged` totals."""
-
-    def totals(budget: float) -> Floats:
-        if timer is not None and timer.elapsed > MERGED_TIME * timer.seconds:
-            raise _TimeUpError
-        budgets = np.zeros(len(problem.domain))
-        budgets[list(form)] = problem.capped_budgets(form, budget)
-        merged = total_leakage(records, budgets, mechanism="grr", guarantee="merged").values
-        return np.minimum(merged, summed_up(budgets.tolist()))
-
-    def excess(budget: float) -> float:
-        return problem.excess(totals(budget), problem.capped_budgets(form, budget))
-
-    budget = split
-    if excess(split * 1.01) <= 0:
-        cap = float(problem.caps[list(form)].max())
-        budget = largest_within(excess, min(3 * split, cap), max(TOLERANCE, 1e-2 * split))
-        if budget >= 3 * split:
-            budget = largest_within(excess, cap, max(TOLERANCE, 1e-2 * split))
-    budgets = problem.capped_budgets(form, budget)
-    values = totals(budget)
-    is_merged = values.max() < summed_up(budgets.tolist()) * (1 - 1e-12)
-    return _best_mechanisms(problem, form, budgets, values, "merged" if is_merged else "worst")
-
-
-def _best_mechanisms(
-    problem: FormProblem, form: Indices, epsilons: Floats, totals: Floats, guarantee: str
-) -> Form:
-    """Return the form with the most precise mechanism of each attribute; totals hold for any."""
+    epsilons = problem.capped_budgets(form, split)
+    totals = np.full(len(problem.domain), summed_up(epsilons.tolist()))
     best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
-    return problem.form(form, epsilons, totals, tuple(best), guarantee)
+    return problem.form(form, epsilons, totals, tuple(best), "worst")
 
 
 # Refined budgets ----------------------------------------------------------------------------------
@@ -193,8 +137,6 @@ class TableCertifier(Certifier):
     def __init__(self, problem: FormProblem, records: Records) -> None:
         self.problem, self.records = problem, records
         self.stratified = bool(problem.public or problem.known)
-        self.mergeable = None if self.stratified else records
-        """The records of `merged` totals, which do not count public and known attributes."""
         self._prices = np.zeros(0)
         self._refined: dict[tuple[tuple[str, ...], bytes], Form] = {}
         """Refined forms at the last prices: rounds without an improving form repeat themselves."""
