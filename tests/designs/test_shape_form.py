@@ -20,7 +20,7 @@ from seepage.designs.admissible_reports import (
     realised_ratio,
 )
 from seepage.designs.form_totals import FormCounter
-from seepage.designs.report_search import best_mixture, search_reports
+from seepage.designs.report_search import ReportSearch, best_mixture
 from seepage.designs.shape_form import shape_form, table_rows
 from seepage.mechanisms.exact_draws import exp_below, log_above
 from shaping import estimates, of_adult, product_budget, realised, shape, total_variance
@@ -213,9 +213,11 @@ def test_the_gap_bounds_a_poor_mixture():
     first = cone.initial_reports()
     poor = best_mixture(first, np.eye(4), np.full(len(first), 1 / len(first)))
     _, vertices = brute_force(limits[0].rows, 0.3, 1.5, frequencies)
-    excess = float(poor.reduced_gains(vertices).max())
-    reports, shares, _ = search_reports(cone, np.eye(4), gap=1e-8)
-    best = np.trace(np.linalg.inv((reports * shares[:, None]).T @ reports))
+    squares = ((vertices @ poor.coefficients.T) ** 2).sum(axis=1)
+    excess = float((squares - vertices @ poor.prices).max())
+    search = ReportSearch(cone, np.eye(4), first)
+    search.run(1e-8)
+    best = np.trace(np.linalg.inv((search.pool * search.shares[:, None]).T @ search.pool))
     assert poor.lower_bound(excess) < best < poor.second_moment
     assert excess > 0.1
 

@@ -40,79 +40,18 @@ STARTS = 40
 With more than `MAX_SIGN_FUNCTIONS` functions, random starts of two kinds replace the signs, as many
 of each."""
 
-THOROUGH_FACTOR, MAX_STARTS_PER_CELL = 4, 10
-"""Factor on the random starts of the last pricing before the search ends, and their maximum."""
-
 STALL_ROUNDS, COARSE_STALL_ROUNDS = 15, 4
 """Rounds within which the variance must decrease by the gap; the second is for a coarse search."""
 
-COARSE_GAP = 1e-2
-"""Gap from which a search is coarse: it ends without a thorough pricing."""
+COARSE_GAP, MAX_IDLE_ROUNDS = 1e-2, 2
+"""Gap from which a search is coarse: it ends at the gap, a fine one after further rounds, whose
+random starts may find what the last ones missed."""
 
 MAX_ASCENT_STEPS = 4
 """Maximum number of linear programs solved in a row from one start."""
 
 MIN_REDUCED_GAIN = 0.02
 """Minimum reduced gain of a new report, relative to gap x second moment."""
-
-
-def search_reports(
-    cone: AdmissibleReports,
-    wanted: Floats,
-    *,
-    offset: float = 0.0,
-    gap: float = 1e-4,
-    known: Floats | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    starts: int = STARTS,
-) -> tuple[Floats, Floats, Floats] | None:
-    """Return admissible reports w_y, shares theta_y with sum_y theta_y w_y = 1, and B I^-1.
-
-    The mixture of least variance, up to a gap; None if the reports within the limits differ too
-    little to be computed.
-
-    Parameters
-    ----------
-    cone
-        The cone of admissible reports.
-    wanted
-        B, one row per wanted linear function of the frequencies.
-    offset
-        sum (B f)^2: the total variance is phi - offset.
-    gap
-        Stop if phi - offset is at most 1 + gap times its lower bound.
-    known
-        Admissible reports to start with, besides those around the neutral one.
-    stop
-        Called after every start; the search ends with the reports found if it returns True.
-        Ctrl-C ends it too.
-    starts
-        Number of reports of the mixture from which linear programs start in each round.
-    """
-    search = ReportSearch(cone, wanted, starts)
-    if not search.solve_master(known):
-        return None
-    fine = gap < COARSE_GAP
-    stall_rounds = STALL_ROUNDS if fine else COARSE_STALL_ROUNDS
-    moments = [search.mixture.second_moment]
-    try:
-        while len(moments) <= MAX_ROUNDS and not _has_stalled(moments, gap, stall_rounds):
-            new = search.price(gap, stop)
-            if fine and (search.is_within(gap, offset) or not len(new)):
-                new = search.price(gap, stop, thorough=True)
-            if search.is_within(gap, offset) or not len(new):
-                break
-            if not search.solve_master(new) or stop():
-                break
-            moments.append(search.mixture.second_moment)
-    except KeyboardInterrupt:
-        pass
-    return search.pool, search.shares, search.mixture.coefficients
-
-
-def _has_stalled(moments: Sequence[float], gap: float, rounds: int) -> bool:
-    """Return whether the last rounds lowered the second moment by less than the gap."""
-    return len(moments) > rounds and moments[-rounds - 1] - moments[-1] < gap * moments[-1]
 
 
 class ReportSearch:
@@ -124,28 +63,67 @@ class ReportSearch:
         The cone of admissible reports.
     wanted
         B, one row per wanted linear function of the frequencies.
+    known
+        Admissible reports to start with, besides those around the neutral one.
     starts
-        Number of reports of the mixture from which linear programs start.
+        Number of reports of the mixture from which linear programs start in each round.
+    stop
+        Called after every start; the search ends with the reports found if it returns True.
+        Ctrl-C ends it too.
+
+    Attributes
+    ----------
+    pool, shares, mixture
+        Reports w_y, shares theta_y with sum_y theta_y w_y = 1, and the solution of the master
+        problem, with B I^-1.
     """
 
     mixture: "Mixture"
 
-    def __init__(self, cone: AdmissibleReports, wanted: Floats, starts: int) -> None:
-        self.cone, self.wanted, self.starts = cone, wanted, starts
+    def __init__(
+        self,
+        cone: AdmissibleReports,
+        wanted: Floats,
+        known: Floats,
+        starts: int = STARTS,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.cone, self.wanted, self.starts, self.stop = cone, wanted, starts, stop
         self.pool = cone.initial_reports()
         self.shares = np.full(len(self.pool), 1 / len(self.pool))
         self.rng = np.random.default_rng(0)
-        self.bounds = list[tuple[Mixture, float]]()
+        self.is_solved = self.solve_master(known)
+        """False if the reports within the limits differ too little to be computed."""
 
-    def solve_master(self, new: Floats | None) -> bool:
+    def run(self, gap: float, offset: float = 0.0) -> None:
+        """Improve the mixture until its total variance is at most 1 + gap times its lower bound.
+
+        The total variance is phi - offset, with offset = sum (B f)^2.
+        """
+        fine, idle = gap < COARSE_GAP, 0
+        rounds = STALL_ROUNDS if fine else COARSE_STALL_ROUNDS
+        moments = [self.mixture.second_moment]
+        try:
+            while len(moments) <= MAX_ROUNDS and not _has_stalled(moments, gap, rounds):
+                new, largest = self.price(gap)
+                lowest = self.mixture.lower_bound(largest) - offset
+                is_within = moments[-1] - offset <= (1 + gap) * lowest
+                idle = idle + 1 if is_within or not len(new) else 0
+                if idle > (MAX_IDLE_ROUNDS if fine else 0):
+                    break
+                if not self.solve_master(new) or self.stop():
+                    break
+                moments.append(self.mixture.second_moment)
+        except KeyboardInterrupt:
+            pass
+
+    def solve_master(self, new: Floats) -> bool:
         """Add reports and compute the best shares; return False, and change nothing, on failure.
 
         It fails where the information of the start is singular, or becomes so by rounding.
         """
-        pool, start = self.pool, self.shares
-        if new is not None and len(new):  # new reports start with small shares
-            pool = np.vstack([pool, new])
-            start = np.concatenate([start, np.full(len(new), 0.1 / len(pool))])
+        pool = np.vstack([self.pool, new])  # new reports start with small shares
+        start = np.concatenate([self.shares, np.full(len(new), 0.1 / len(pool))])
         if np.linalg.matrix_rank(np.sqrt(start)[:, None] * pool) < self.cone.cells:
             return False
         try:
@@ -159,50 +137,18 @@ class ReportSearch:
         self.pool, self.shares, self.mixture = pool[kept], mixture.shares[kept], mixture
         return True
 
-    def is_within(self, gap: float, offset: float) -> bool:
-        """Return whether the optimality gap is reached."""
-        return self.mixture.second_moment - offset <= (1 + gap) * (self.lower_bound - offset)
-
-    def price(self, gap: float, stop: Callable[[], bool], thorough: bool = False) -> Floats:
-        """Return reports with a positive reduced gain, and update the lower bounds of phi.
-
-        The largest reduced gain of all reports bounds phi below; every report found later may
-        raise that of an earlier mixture.
-        """
-        minimum = MIN_REDUCED_GAIN * gap * self.mixture.second_moment
-        new, largest = self._ascend(minimum, stop, thorough)
-        if largest < np.inf:
-            self.bounds.append((self.mixture, largest))
-        if len(new):
-            self.bounds = [
-                (mixture, max(gain, float(mixture.reduced_gains(new).max())))
-                for mixture, gain in self.bounds
-            ]
-        return new
-
-    @property
-    def lower_bound(self) -> float:
-        """The largest lower bound of phi so far, given the reports found by now."""
-        return max((mixture.lower_bound(gain) for mixture, gain in self.bounds), default=0.0)
-
-    def _ascend(
-        self, minimum: float, stop: Callable[[], bool], thorough: bool
-    ) -> tuple[Floats, float]:
-        """Return the reports with a reduced gain above a minimum, and the largest reduced gain.
+    def price(self, gap: float) -> tuple[Floats, float]:
+        """Return reports with a positive reduced gain, and the largest reduced gain.
 
         |M w|^2 = max over v of 2 v . M w - |v|^2: alternate between a linear program in w for given
         v, and v = M w.  The largest reduced gain is infinite (unknown) if the search was stopped.
         """
         cone, coefficients, prices = self.cone, self.mixture.coefficients, self.mixture.prices
+        minimum = MIN_REDUCED_GAIN * gap * self.mixture.second_moment
         scales = np.sqrt((self.shares[:, None] * (self.pool @ coefficients.T) ** 2).sum(axis=0))
         scales = np.maximum(scales, 1e-300)
-        if thorough:
-            number = min(THOROUGH_FACTOR * self.starts, MAX_STARTS_PER_CELL * cone.cells)
-            starts = self._random_starts(coefficients, scales, number)
-        else:
-            starts = self._starts(coefficients, scales)
         reports, seen, largest = [], set[bytes](), 0.0
-        for start in starts:
+        for start in self._starts(coefficients, scales):
             scores, reached = start, -np.inf
             for _ in range(MAX_ASCENT_STEPS):
                 report = cone.best_report(2 * scores @ coefficients - prices)
@@ -218,29 +164,33 @@ class ReportSearch:
                 if gain > minimum:
                     reports.append(report)
             largest = max(largest, reached)
-            if stop():
+            if self.stop():
                 largest = np.inf
                 break
         return np.array(reports).reshape(-1, cone.cells), largest
 
     def _starts(self, coefficients: Floats, scales: Floats) -> Floats:
-        """Return starts v: all sign vectors or random ones, and M w of the likeliest reports w."""
-        likeliest = np.argsort(-self.shares)[: self.starts]
-        if len(scales) <= MAX_SIGN_FUNCTIONS:
-            first = np.array(list(itertools.product((-1.0, 1.0), repeat=len(scales)))) * scales
-        else:
-            first = self._random_starts(coefficients, scales, self.starts)
-        return np.vstack([first, self.pool[likeliest] @ coefficients.T])
+        """Return starts v: all sign vectors or random ones, and M w of the likeliest reports w.
 
-    def _random_starts(self, coefficients: Floats, scales: Floats, number: int) -> Floats:
-        """Return M w of reports drawn from the mixture, plus noise, and of random two-level w."""
-        rng, cells = self.rng, self.cone.cells
+        Random ones are M w of reports drawn from the mixture, plus noise, and of two-level w.
+        """
+        likeliest = np.argsort(-self.shares)[: self.starts]
+        scores = self.pool @ coefficients.T
+        if len(scales) <= MAX_SIGN_FUNCTIONS:
+            signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(scales))))
+            return np.vstack([signs * scales, scores[likeliest]])
+        rng, number = self.rng, self.starts
         drawn = rng.choice(len(self.pool), size=number, p=self.shares / self.shares.sum())
         noise = rng.normal(size=(number, len(scales))) * scales
-        likely = rng.random((number, cells)) < rng.random((number, 1)) / 2
+        likely = rng.random((number, self.cone.cells)) < rng.random((number, 1)) / 2
         sets = np.where(likely, self.pool.max(), self.pool.min())
         sets = sets / (sets @ self.cone.frequencies)[:, None]
-        return np.vstack([self.pool[drawn] @ coefficients.T + noise, sets @ coefficients.T])
+        return np.vstack([scores[drawn] + noise, sets @ coefficients.T, scores[likeliest]])
+
+
+def _has_stalled(moments: Sequence[float], gap: float, rounds: int) -> bool:
+    """Return whether the last rounds lowered the second moment by less than the gap."""
+    return len(moments) > rounds and moments[-rounds - 1] - moments[-1] < gap * moments[-1]
 
 
 # The A-optimal mixture ----------------------------------------------------------------------------
@@ -272,11 +222,6 @@ class Mixture(NamedTuple):
     """M = B I^-1: the estimate of the wanted functions is the mean of M w over the reports."""
     second_moment: float
     """phi = tr(B I^-1 B')."""
-
-    def reduced_gains(self, reports: Floats) -> Floats:
-        """Return |M w|^2 - w . prices of each report: adding one above 0 lowers phi."""
-        gains = ((reports @ self.coefficients.T) ** 2).sum(axis=1)
-        return np.asarray(gains - reports @ self.prices)
 
     def lower_bound(self, largest: float) -> float:
         """Return a lower bound of phi over all mixtures, from the largest reduced gain.

@@ -28,7 +28,7 @@ from seepage.designs.admissible_reports import (
     realised_ratio,
 )
 from seepage.designs.report_channels import AnswerLeakage
-from seepage.designs.report_search import STARTS, search_reports
+from seepage.designs.report_search import STARTS, ReportSearch
 from seepage.mechanisms.exact_draws import Thresholds, log_above
 from seepage.mechanisms.transition_matrix import MatrixMechanism, least_squares_inverse
 
@@ -253,20 +253,13 @@ def shape_form(
     admissible = cone([*about, *data_free], frequencies)
     budgets = [START_SCALE * budget for budget in product_budgets(about, table.sizes, epsilons)]
     start = product_reports(table.sizes, budgets, frequencies)
-    offset = float(((functions @ frequencies) ** 2).sum())
     with one_blas_thread():
-        mixture = search_reports(
-            admissible,
-            functions,
-            offset=offset,
-            gap=gap,
-            known=start[admissible.admits(start)],
-            stop=stop,
-            starts=starts,
-        )
-    if mixture is None:
-        return None
-    thresholds = mixture_thresholds(*_fewest_reports(*mixture, functions), [*about, *data_free])
+        search = ReportSearch(admissible, functions, start[admissible.admits(start)], starts, stop)
+        if not search.is_solved:
+            return None
+        search.run(gap, float(((functions @ frequencies) ** 2).sum()))
+    reports, shares = _fewest_reports(search, functions)
+    thresholds = mixture_thresholds(reports, shares, [*about, *data_free])
     return shaped_report(thresholds, table, tables, rows or {}, data_free)
 
 
@@ -294,16 +287,15 @@ def _data_free_limits(
     return [*answer_limits(table.sources, table.sizes, epsilons), record]
 
 
-def _fewest_reports(
-    pool: Floats, shares: Floats, coefficients: Floats, wanted: Floats
-) -> tuple[Floats, Floats]:
+def _fewest_reports(search: ReportSearch, wanted: Floats) -> tuple[Floats, Floats]:
     """Return a subset of the reports, with shares of the same variance.
 
     Any shares with sum theta w = 1 and sum theta (M w) w' = B keep the coefficients M unbiased, and
     the second moment, sum theta |M w|^2 = sum theta w . prices, the same.  A basic solution of
     these equations has no more reports than equations.
     """
-    scores = pool @ coefficients.T
+    pool, shares = search.pool, search.shares
+    scores = pool @ search.mixture.coefficients.T
     products = (scores[:, :, None] * pool[:, None, :]).reshape(len(pool), -1)
     equations = np.hstack([pool, products]).T
     right = np.concatenate([np.ones(pool.shape[1]), wanted.ravel()])
