@@ -9,7 +9,7 @@ Conventions, used everywhere:
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
@@ -18,6 +18,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from seepage.errors import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -324,3 +326,67 @@ def one_blas_thread() -> Iterator[None]:
             if len(_one_thread) == 1:
                 _one_thread[0].restore_original_limits()
             _one_thread.pop()
+
+
+MAX_ITERATIONS = 200
+"""Maximum number of iterations of the root search."""
+
+
+def largest_within(
+    excess: Callable[[float], float], maximum: float, tolerance: float = 1e-9
+) -> float:
+    """Return the largest budget up to `maximum` whose excess over the limit is not positive.
+
+    Parameters
+    ----------
+    excess
+        The largest total minus its limit, as a non-decreasing function of the budget.
+    maximum
+        Upper end of the search.
+    tolerance
+        How far the result may lie below the root; it is never above.
+
+    Notes
+    -----
+    Regula falsi (the Illinois rule) inside a bracket whose lower end always satisfies the limit,
+    with a bisection whenever it does not halve the bracket: about ten evaluations for smooth
+    totals, at most fifty for any.
+
+    Examples
+    --------
+    >>> budget = largest_within(lambda budget: 3 * budget - 1, maximum=1.0)
+    >>> 1 / 3 - 1e-9 <= budget <= 1 / 3
+    True
+    """
+    low, at_low = 0.0, excess(0.0)
+    if at_low > 0:
+        raise InputError(
+            f"no budget fits: the public attributes alone exceed a limit by {at_low:.4g}; raise "
+            "the limit, or declare fewer attributes as public"
+        )
+    high, at_high = maximum, excess(maximum)
+    if at_high <= 0:
+        return maximum
+    for _ in range(MAX_ITERATIONS):
+        width = high - low
+        if width <= tolerance:
+            break
+        for share in (_chord_root(at_low, at_high), 0.5):
+            middle = low + (high - low) * share
+            if not low < middle < high:
+                continue
+            at_middle = excess(middle)
+            if at_middle <= 0:
+                low, at_low = middle, at_middle
+            else:
+                high, at_high = middle, at_middle
+            if high - low <= width / 2:
+                break
+    return low
+
+
+def _chord_root(at_low: float, at_high: float) -> float:
+    """Return the root of the chord (regula falsi) as a share of the bracket, clipped to 1e-3."""
+    if math.isinf(at_high) or math.isinf(at_low):
+        return 0.5
+    return min(max(-at_low / (at_high - at_low), 1e-3), 1 - 1e-3)

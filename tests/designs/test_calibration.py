@@ -12,8 +12,7 @@ from searches import find_budgets
 from seepage.data.datasets import make_survey
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
-from seepage.designs.calibration import refutations
-from seepage.designs.equal_budgets import equal_split
+from seepage.designs.calibration import equal_split, refutations
 
 
 @pytest.fixture(scope="module")
@@ -167,21 +166,6 @@ def test_any_data_with_table_options(tmp_path, guarantee):
         "adult", 1.0, guarantee="independent", columns=["sex", "race"], audit=False
     )
     assert named.problem.domain.names == ("sex", "race")
-
-
-def test_a_note_says_if_no_budget_exceeds_the_equal_split():
-    """Attributes that determine each other leave nothing beyond limit / n."""
-    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
-    same = Records(domain, [[0, 0], [1, 1]], [500, 500])
-    found = find_budgets(same, 1.0, guarantee="exact")
-    assert found.epsilons == pytest.approx([0.5, 0.5])
-    assert found.notes == (
-        "no budget is above the equal split, limit / 2 = 0.5, which any data allow; "
-        "`design` asks each person for some attributes only, with larger budgets",
-    )
-    assert found.notes[0] in sp.calibrate(same, 1.0, guarantee="exact").notes
-    apart = Records(domain, [[0, 0], [0, 1], [1, 0], [1, 1]], [500] * 4)
-    assert find_budgets(apart, 1.0, guarantee="exact").notes == ()
 
 
 @pytest.mark.parametrize("guarantee", ["auto", "worst", "merged", "independent", "sum"])

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from searches import find_budgets
+from seepage._numerics import largest_within
 from seepage.data.datasets import make_survey
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
-from seepage.designs import equal_budgets as budgets_module
+from seepage.designs import calibration as budgets_module
+from seepage.designs.calibration import confirmed, make_problem
 from seepage.designs.design_options import CalibrationOptions
-from seepage.designs.equal_budgets import confirmed, largest_within, make_problem
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ import numpy as np
 from seepage._numerics import Floats, Integers
 from seepage.collection.covariates import report_weights
 from seepage.collection.report_source import ReportSource
-from seepage.designs.equal_budgets import equal_split
+from seepage.designs.calibration import equal_split
 from seepage.designs.report_channels import REPORT, MatrixChannel
 from seepage.errors import InputError
 from seepage.mechanisms import best_mechanism, mechanism

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats, Integers, largest_within
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.equal_budgets import largest_within
 from seepage.leakage.matrix import leakage_matrix
 from seepage.totals.composition import independent_totals
 

@@ -15,10 +15,9 @@ from itertools import product
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, summed_up
+from seepage._numerics import Booleans, Floats, largest_within, summed_up
 from seepage.data.column_kinds import rare_below
 from seepage.data.records import Records
-from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form import Form
 from seepage.designs.form_problem import FormProblem
 from seepage.designs.form_search import Certifier, Timer

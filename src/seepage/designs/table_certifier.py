@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from seepage._numerics import Floats, round_down, summed_up
+from seepage._numerics import Floats, largest_within, round_down, summed_up
 from seepage.data.records import Records
-from seepage.designs.equal_budgets import equal_split, largest_within
+from seepage.designs.calibration import equal_split
 from seepage.designs.form import Form
 from seepage.designs.form_problem import FormProblem, Indices
 from seepage.designs.form_search import Certifier
