@@ -3,7 +3,9 @@
 import numpy as np
 import pyarrow as pa
 
-from seepage.collection.report_source import reports_schema
+from seepage.collection.report_leakage import PairSums
+from seepage.collection.report_source import open_reports, reports_schema
+from seepage.collection.report_vectors import add_reports
 from seepage.data.domain import Attribute, Domain, for_each
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
@@ -147,6 +149,13 @@ def table_of(joint):
     pairs = PairCounts(domain, [joint.sum(axis=1), joint.sum(axis=0)], joint.ravel())
     cells = np.repeat(np.arange(joint.size), joint.ravel())
     return pairs, np.divmod(cells, joint.shape[1])
+
+
+def pair_terms(plan, reports, target, source):
+    """Sums over reports of a target and a source, by groups of reports."""
+    sums = PairSums(plan, [target, source])
+    add_reports(open_reports(plan, reports), [sums])
+    return sums.terms()
 
 
 def collected(plan, codes, rng):

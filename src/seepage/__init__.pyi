@@ -8,7 +8,7 @@ from seepage.auditing.audit_result import Audit as Audit
 from seepage.charts import save_chart as save_chart
 from seepage.collection.covariates import rake_weights as rake_weights
 from seepage.collection.cross_table import Table as Table
-from seepage.collection.quasi_likelihood import regress as regress
+from seepage.collection.fit_regression import regress as regress
 from seepage.collection.receiver import Receiver as Receiver
 from seepage.collection.regression import Regression as Regression
 from seepage.collection.results_page import write_results as write_results

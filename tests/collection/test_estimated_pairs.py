@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from plan_examples import DOMAIN, counts, people, plan_for
-from seepage.collection import estimated_pairs, report_vectors
-from seepage.collection.estimated_pairs import (
+from seepage.collection import frequencies
+from seepage.collection.frequencies import (
     _rounded_marginal,
     _rounded_table,
-    estimate_pairs,
     rake,
 )
 from seepage.data.inputs import count_pairs
@@ -132,42 +131,8 @@ def test_tables_in_long_form():
     assert columns["frequency"][row] == found.table("sex", "age")[0, 0] / 500
 
 
-def test_groups_do_not_change_sums(monkeypatch):
-    plan = plan_for(counts(), 1.0)
-    reports = plan.perturb(people(1000))
-    whole = estimate_pairs(plan, reports)
-    monkeypatch.setattr(estimated_pairs, "MAX_GROUPS", 3)
-    monkeypatch.setattr(estimated_pairs, "MIN_GROUPS", 1)
-    monkeypatch.setattr(report_vectors, "CHUNK_ENTRIES", 100)
-    few = estimate_pairs(plan, reports)
-    for pair in ((0, 1), (1, 0), (2, 3)):
-        one, two = whole.terms(*pair), few.terms(*pair)
-        assert (len(one.sizes), len(two.sizes)) == (64, 3)
-        assert np.ptp(one.sizes / one.sizes.mean()) <= 1 / 15
-        for part in ("joint", "marginal", "sizes"):
-            assert np.allclose(getattr(one, part).sum(axis=0), getattr(two, part).sum(axis=0))
-
-
-def test_there_are_no_groups_without_reports():
-    """An empty group would count as evidence that groups agree."""
-    plan = plan_for(counts(), 1.0)
-    terms = estimate_pairs(plan, plan.perturb(people(7))).terms(0, 1)
-    assert len(terms.sizes) == 7
-    assert terms.sizes.min() > 0
-
-
-def test_reports_are_assigned_to_groups_cyclically():
-    """Sorted people must not make groups differ."""
-    plan = plan_for(counts(), 30.0, "grr")
-    table = people(6_400).sort_by("sex")
-    terms = estimate_pairs(plan, plan.perturb(table)).terms(0, 1)
-    shares = terms.marginal[:, 0] / terms.sizes
-    assert len(shares) == 64
-    assert np.abs(shares - shares.mean()).max() < 0.02
-
-
 def test_too_many_values_are_rejected(monkeypatch):
     plan = plan_for(counts(), 1.0)
-    monkeypatch.setattr(estimated_pairs, "MAX_SUMS", 1000)
+    monkeypatch.setattr(frequencies, "MAX_VALUES", 10)
     with pytest.raises(InputError, match="11 values in all, too many"):
         plan.estimate_pairs(plan.perturb(people(100)))

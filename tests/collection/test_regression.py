@@ -183,7 +183,7 @@ def test_the_summary_looks_like_that_of_statsmodels():
         assert words in text
     columns = ["term", "coefficient", "standard_error", "z", "p_value", "lower", "upper"]
     assert list(found.to_pandas()) == columns
-    assert found.to_dict()["standard_errors_from"] == "sandwich"
+    assert found.to_dict()["standard_errors_from"] == "information"
 
 
 @real_data

@@ -5,7 +5,7 @@ out the intercept, and `C(x)` treats numbers as categories.  A name is a column 
 also with dots, dashes or blanks (the longest known name counts), or in backticks.  Categories have
 treatment coding: one column for each value but the first, `sex[T.m]`; without an intercept the
 first categorical term has all values.  The outcome may name the value that counts,
-`job[nurse] ~ age`.  The estimator is in `quasi_likelihood`.
+`job[nurse] ~ age`.  The estimator is in `maximum_likelihood`.
 """
 
 import re

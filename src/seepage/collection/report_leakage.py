@@ -5,11 +5,14 @@ A report with likely set S is exp(l) times likelier under target value x than un
     l(x, x', S) = ln w(x, S) - ln w(x', S),   w(x, S) = (f_x + lambda F_x(S)) / f_x / e^eps,
 
 lambda = e^eps - 1, F_x(S) the joint frequency of x and S, f_x that of x [theory: The bound].
-The leakage is the maximum of l.  Numerator and denominator of w are means over reports of unbiased
-terms, so the limits of w are Fieller's, from the variance between groups of reports: they are the
-whole range, e^-eps to 1, if f_x is not significantly above 0.  The distances of the two logarithms
-to their limits are combined by Zou and Donner's rule [2008], with their correlation; if a limit is
-clipped to the range, the distances are added.
+The leakage is the maximum of l.  With N and D the numerator and denominator of w, means over
+reports of unbiased terms,
+
+    e^l = N(x, S) D(x') / (N(x', S) D(x)),
+
+whose limits are Fieller's, from the variance of these products between groups of reports,
+linearised: they are the whole range, e^-eps to e^eps, if N(x', S) D(x) is not significantly above
+0, as for rare values.  N is clipped to its range, e^-eps D to D.
 
 * Upper limit: the true maximum is one of the l, so the maximum of their upper limits covers it
   without a correction for their number.  If S may be any set, S runs through the prefixes of the
@@ -25,27 +28,92 @@ the population that they were drawn from.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
-from typing import Any, NamedTuple, SupportsIndex
+from itertools import combinations, permutations
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage import __version__, _checks
-from seepage._numerics import Booleans, Floats, Integers, ceiling_text, floor_text
-from seepage._results import Progress, Result, json_ready
+from seepage import _checks
+from seepage._numerics import Floats, Integers
+from seepage._results import Result
 from seepage.collection.estimated_cells import ratio_intervals
-from seepage.collection.estimated_pairs import EstimatedPairs, PairTerms, estimate_pairs
+from seepage.collection.report_source import open_reports
+from seepage.collection.report_vectors import add_reports, distinct_reports, informative_forms
 from seepage.errors import InputError
 from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.release import VIEWS, Release, View
+from seepage.leakage.release import Release
 from seepage.plan.plan import Plan
 
-NEGLIGIBLE = 2.0**-10
-"""An estimate of 0 is replaced by this share of its upper limit before taking its logarithm."""
+GROUPS = 64
+"""Number of groups of reports: their variance gives standard errors."""
+
+MAX_VALUES = 4096
+"""Maximum number of values of all attributes for the sums of all pairs by groups: 4 GB."""
 
 MIN_GROUPS = 8
 """Minimum number of groups for a variance between them; with fewer, limits are 0 and epsilon."""
+
+
+class PairTerms(NamedTuple):
+    """Sums of the unbiased one-hot vectors of two attributes, by groups of reports.
+
+    Parameters
+    ----------
+    joint
+        Sums of X^_x Y^_z, shape (groups, targets, sources).
+    marginal
+        Sums of X^_x, shape (groups, targets).
+    sizes
+        The number of reports in each group, weighted by form.
+    """
+
+    joint: Floats
+    marginal: Floats
+    sizes: Floats
+
+    def select(self, groups: Any) -> "PairTerms":
+        """Return the terms of some of the groups."""
+        return PairTerms(*(part[groups] for part in self))
+
+    def correlation(self) -> Floats:
+        """Return the estimated correlation channel F_x(z) / f_x, clipped to [0, 1]."""
+        joint, marginal = self.joint.sum(axis=0), self.marginal.sum(axis=0)
+        ratio = np.divide(
+            joint, marginal[:, None], out=np.zeros_like(joint), where=marginal[:, None] > 0
+        )
+        return np.asarray(np.clip(ratio, 0.0, 1.0))
+
+
+class PairSums:
+    """Sums of the vectors over two attributes with their margins, by groups of reports.
+
+    Neighbours are in different groups, so that a sorted or drifting table does not make groups
+    differ.
+    """
+
+    def __init__(self, plan: Plan, names: Sequence[str]) -> None:
+        self.forms = informative_forms(plan, names, margins=True)
+        self.sizes, self.people = np.zeros(GROUPS), 0
+        self.sums = np.zeros((GROUPS, *(plan.domain[name].size + 1 for name in names)))
+
+    def add(self, index: int, reports: Sequence[Any], weights: Floats | None) -> None:
+        """Add reports of one form; weights are not counted."""
+        vectors, precision = self.forms[index], 1.0 / (self.forms[index].variance or 1.0)
+        for group in range(GROUPS):
+            rows = slice((group - self.people) % GROUPS, None, GROUPS)
+            part = [column[rows] for column in reports]
+            if len(part[0]):
+                distinct, counts, _ = distinct_reports(part, None)
+                self.sizes[group] += precision * counts.sum()
+                added = counts @ vectors.vectors(distinct)
+                self.sums[group] += precision * added.reshape(self.sums[group].shape)
+        self.people += len(reports[0])
+
+    def terms(self, *, transposed: bool = False) -> PairTerms:
+        """Return the terms of groups that have reports; `transposed` if the source is first."""
+        cells = self.sums.swapaxes(1, 2) if transposed else self.sums
+        return PairTerms(cells[:, 1:, 1:], cells[:, 1:, 0], self.sizes).select(self.sizes > 0)
 
 
 class Limits(NamedTuple):
@@ -128,52 +196,27 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
 
 def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float) -> Limits:
     """Return estimates and limits of l(x, x', S) for every x' and S, at a one-sided level."""
+    minimum, maximum = np.exp(-sets.contrast), np.exp(sets.contrast)
     only_x = PairTerms(terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes)
-    w, other = (_weights(part, orders, sets, level) for part in (only_x, terms))
-    correlation = np.where(
-        w.unclipped & other.unclipped, _correlation(w.residuals, other.residuals), -1.0
-    )
-    estimate = w.logarithm - other.logarithm
-    limits = Limits(
-        estimate,
-        estimate - _combined(w.down, other.up, correlation),
-        estimate + _combined(w.up, other.down, correlation),
-    )
+    numerators, denominators, changes = [], [], []
+    for part in (only_x, terms):
+        whole = part.marginal[:, :, None]
+        numerator = minimum * whole + (1.0 - minimum) * _set_sums(part, orders, sets)
+        denominators.append(whole.sum(axis=0))
+        numerators.append(
+            np.clip(numerator.sum(axis=0), minimum * denominators[-1], denominators[-1])
+        )
+        changes.append([_deviations(groups, terms.sizes) for groups in (numerator, whole)])
+    above, below = numerators[0] * denominators[1], numerators[1] * denominators[0]
+    rises = changes[0][0] * denominators[1] + numerators[0] * changes[1][1]
+    falls = changes[1][0] * denominators[0] + numerators[1] * changes[0][1]
+    low, high = np.clip(_fieller(below, above, falls, rises, level), minimum, maximum)
+    ratio = np.divide(above, below, out=np.ones_like(above), where=below > 0)
+    with np.errstate(divide="ignore"):
+        limits = Limits(*np.log([np.clip(ratio, low, high), low, high]))
     for part in limits:
         part[x] = -np.inf
     return limits
-
-
-class LogWeights(NamedTuple):
-    """Ln w of target values and sets, with the distances to its limits, shape (targets, sets).
-
-    `unclipped` says where neither limit is clipped to the range [e^-eps, 1]; `residuals` are
-    numerator - w denominator by group, shape (groups, targets, sets).
-    """
-
-    logarithm: Floats
-    down: Floats
-    up: Floats
-    unclipped: Booleans
-    residuals: Floats
-
-
-def _weights(terms: PairTerms, orders: Integers, sets: LikelySets, level: float) -> LogWeights:
-    """Return ln w with its limits, clipped to the range of w."""
-    minimum = float(np.exp(-sets.contrast))
-    whole = terms.marginal[:, :, None]
-    part = minimum * whole + (1.0 - minimum) * _set_sums(terms, orders, sets)
-    deviations = _deviations(whole, terms.sizes), _deviations(part, terms.sizes)
-    low, high = _fieller(whole.sum(axis=0), part.sum(axis=0), *deviations, level)
-    unclipped = (low > minimum) & (high < 1.0)
-    low, high = np.clip(low, minimum, 1.0), np.clip(high, max(minimum, NEGLIGIBLE), 1.0)
-    ratio = part.sum(axis=0) / np.where(whole.sum(axis=0) > 0, whole.sum(axis=0), np.inf)
-    value = np.clip(ratio, np.maximum(low, high * NEGLIGIBLE), high)
-    with np.errstate(divide="ignore"):
-        log_low, log_value, log_high = np.log(low), np.log(value), np.log(high)
-    residuals = deviations[1] - value * deviations[0]
-    down, up = log_value - log_low, log_high - log_value
-    return LogWeights(log_value, down, up, unclipped, residuals)
 
 
 def _deviations(groups: Floats, sizes: Floats) -> Floats:
@@ -208,24 +251,6 @@ def _set_sums(terms: PairTerms, orders: Integers, sets: LikelySets) -> Floats:
     return np.asarray(ordered[:, :, chosen])
 
 
-def _correlation(first: Floats, second: Floats) -> Floats:
-    """Return the correlation over groups of two residuals, 0 if one of them is 0."""
-    norms = np.sqrt((first**2).sum(axis=0) * (second**2).sum(axis=0))
-    product = (first * second).sum(axis=0)
-    return np.asarray(np.divide(product, norms, out=0.0 * product, where=norms > 0))
-
-
-def _combined(one: Floats, two: Floats, correlation: Floats) -> Floats:
-    """Return the distance of a difference to its limit, from those of its terms.
-
-    Zou and Donner: sqrt(a^2 + b^2 - 2 rho a b); rho = -1 adds the distances.
-    """
-    finite = np.isfinite(one) & np.isfinite(two)
-    first, second = np.where(finite, one, 0.0), np.where(finite, two, 0.0)
-    square = first**2 + second**2 - 2.0 * correlation * first * second
-    return np.where(finite, np.sqrt(np.maximum(square, 0.0)), np.inf)
-
-
 # All pairs ---------------------------------------------------------------------------------------
 
 
@@ -243,46 +268,33 @@ class ReportAnalysis(Result):
         epsilon means that the reports do not exclude the largest possible leakage.
     confidence
         The coverage probability of each interval.
-    view
-        What the adversary keeps: the `"report"`, or a value `"inferred"` from it.
     releases
-        The release of each attribute, by the form with the largest budget for it.
-    pairs
-        The estimated joint tables.
+        The release of each attribute that is estimated, by the form with the largest budget for it.
+    records
+        The number of reports.
     """
 
     leaks: Mapping[tuple[str, str], Leak]
     confidence: float
-    view: View
     releases: Mapping[str, Release]
-    pairs: EstimatedPairs
+    records: int
 
-    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leak:
+    def __getitem__(self, pair: tuple[str, str]) -> Leak:
         """Return the leakage about a target from a source, with its limits."""
-        target, source = (self.pairs.domain[name].name for name in pair)
-        if (target, source) not in self.leaks:
-            raise InputError(f"the leakage about {target!r} from {source!r} is not estimated")
-        return self.leaks[target, source]
+        if pair not in self.leaks:
+            raise InputError(f"the leakage about {pair[0]!r} from {pair[1]!r} is not estimated")
+        return self.leaks[pair]
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits."""
         ordered = sorted(self.leaks.values(), key=lambda leak: (-leak.lower, -leak.leakage))
         return ordered[: _checks.integer(count, "count", 0)]
 
-    def sentences(self, count: int = 10) -> list[str]:
-        """Return one sentence for each of the strongest leaks, its limits rounded outwards."""
-        return [
-            f"{leak.source} -> {leak.target}: {leak.leakage:.2f} "
-            f"({floor_text(leak.lower, 2)} to {ceiling_text(leak.upper, 2)}) "
-            f"of at most {self.releases[leak.source].epsilon:.2f}"
-            for leak in self.strongest(count)
-        ]
-
     def _headline(self) -> str:
         largest = max((leak.leakage for leak in self.leaks.values()), default=0.0)
         return (
-            f"ReportAnalysis({self.pairs.records:,} reports, {len(self.pairs.domain)} attributes, "
-            f"largest leakage {largest:.4g}, view {self.view!r})"
+            f"ReportAnalysis({self.records:,} reports, {len(self.releases)} attributes, "
+            f"largest leakage {largest:.4g})"
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -293,31 +305,17 @@ class ReportAnalysis(Result):
             "source": [leak.source for leak in leaks],
             "epsilon": [release.epsilon for release in releases],
             "mechanism": [release.name for release in releases],
-            "view": [self.view] * len(leaks),
             "leakage": [leak.leakage for leak in leaks],
             "lower": [leak.lower for leak in leaks],
             "upper": [leak.upper for leak in leaks],
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the analysis as JSON-compatible data; infinity is the text "inf"."""
-        content = {
-            "seepage": __version__,
-            "reports": self.pairs.records,
-            "confidence": self.confidence,
-            "leakages": self._columns(),
-            "unestimated": self.pairs.unestimated,
-        }
-        return dict(json_ready(content))
 
 
 def analyse_reports(
     plan: Plan,
     reports: Any,
     *,
-    view: View = "report",
     confidence: float = 0.95,
-    progress: Progress | None = None,
 ) -> ReportAnalysis:
     """Return the leakage of every attribute about every other that some form asks for with it.
 
@@ -325,10 +323,8 @@ def analyse_reports(
     ----------
     plan, reports
         The plan, and its reports, see `Plan.estimate`.
-    view, confidence
-        See `ReportAnalysis`.
-    progress
-        Called with the number of ordered pairs done and their total.
+    confidence
+        The coverage probability of each interval.
 
     Notes
     -----
@@ -346,30 +342,31 @@ def analyse_reports(
     >>> found.upper - found.lower < 0.5 and abs(found.leakage - truth) < 0.3
     True
     """
-    _checks.choice(view, "view", VIEWS)
-    _checks.progress(progress)
     level = _checks.inner_probability(confidence, "confidence")
-    pairs = estimate_pairs(plan, reports)
-    names = pairs.domain.names
+    source, names = open_reports(plan, reports), plan.collected.names
+    if sum(plan.domain[name].size for name in names) > MAX_VALUES:
+        raise InputError(f"the attributes must have at most {MAX_VALUES:,} values in all")
+    sums = {pair: PairSums(plan, pair) for pair in combinations(names, 2)}
+    add_reports(source, list(sums.values()))
+    found = {pair: one for pair, one in sums.items() if one.people}
     releases = {name: _release(plan, name) for name in names}
     ordered = [
-        (target, source)
-        for target, source in permutations(range(len(names)), 2)
-        if tuple(sorted((target, source))) in pairs.tables
-        and releases[names[source]].mechanism is not None
+        (target, origin)
+        for target, origin in permutations(names, 2)
+        if (target, origin) in found or (origin, target) in found
+        if releases[origin].mechanism is not None
     ]
     if not ordered and len(names) > 1:
         raise InputError("no two attributes are asked together, so no leakage can be estimated")
     leaks = {}
-    for done, (target, source) in enumerate(ordered, start=1):
-        release, pair = releases[names[source]], (names[target], names[source])
+    for pair in ordered:
+        release, is_first = releases[pair[1]], pair in found
+        terms = found[pair if is_first else pair[::-1]].terms(transposed=not is_first)
         # A mechanism that does not state its likely sets may have any set.
-        sets = release.sets(view) or LikelySets("all", release.epsilon)
-        value, low, high = leakage_interval(pairs.terms(target, source), sets, level)
+        sets = release.sets("report") or LikelySets("all", release.epsilon)
+        value, low, high = leakage_interval(terms, sets, level)
         leaks[pair] = Leak(*pair, value, (low, high))
-        if progress is not None:
-            progress(done, len(ordered))
-    return ReportAnalysis(leaks, level, view, releases, pairs)
+    return ReportAnalysis(leaks, level, releases, source.records)
 
 
 def _release(plan: Plan, name: str) -> Release:

@@ -23,10 +23,10 @@ Wretman 1992, section 5.7]; it is divided by 1 - sum u^2 / (sum u)^2, so that eq
 sample covariance over n.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, reduce
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,9 @@ from seepage.plan.plan_parts import wanted_of
 
 MAX_CELLS = 4096
 """Maximum number of cells of a table: its covariance has 128 MB."""
+
+MAX_DISTINCT = 1 << 22
+"""Number of possible reports from which on they are not searched for equal ones."""
 
 CHUNK_ENTRIES = 1 << 23
 """Entries of the vectors that are added at once."""
@@ -93,24 +96,30 @@ def joint_variances(plan: Plan, names: Sequence[str]) -> Floats:
     return product_variances(made, [nominal_frequencies(plan, name) for name in names])
 
 
-class FormVectors(ABC):
+class FormVectors(NamedTuple):
     """The vectors of the reports of one form over the cells of some attributes it asks for.
 
-    Attributes
+    Parameters
     ----------
     columns
         The names of the form's reports.
+    entries
+        For each column, the function from its reports to vectors, one row per report; their
+        products are the vectors over the cells.
     variances
         The parts of v(f): the variance of one report's vector by cell, at nominal frequencies, or
         of the statistic of an attribute that the plan was designed for; infinite where the reports
         do not determine it.
     """
 
-    columns: tuple[str, ...]
+    columns: Sequence[str]
+    entries: Sequence[Callable[[Any], Floats]]
     variances: Floats
 
-    @staticmethod
-    def of(plan: Plan, index: int, names: Sequence[str], *, margins: bool = False) -> "FormVectors":
+    @classmethod
+    def of(
+        cls, plan: Plan, index: int, names: Sequence[str], *, margins: bool = False
+    ) -> "FormVectors":
         """Return the vectors of a form, by its index.
 
         Parameters
@@ -122,115 +131,69 @@ class FormVectors(ABC):
         margins
             Whether each axis begins with its sum: the cells of a table then have its marginals too.
         """
-        kind = ProductVectors if plan.forms[index].is_product else MatrixVectors
-        return kind(plan, index, names, margins)
+        if plan.forms[index].is_product:
+            mechanisms = [plan.form_mechanisms[index][name] for name in names]
+            entries = [partial(_one_hot_vectors, made, margins) for made in mechanisms]
+            return cls(names, entries, _mechanism_variances(plan, names, mechanisms))
+        coefficients, variances = matrix_coefficients(plan, index, names)
+        if margins:
+            table = coefficients.reshape(-1, *(plan.domain[name].size for name in names))
+            for axis in range(1, table.ndim):
+                table = np.concatenate([table.sum(axis=axis, keepdims=True), table], axis=axis)
+            coefficients = table.reshape(len(table), -1)
+        return cls((REPORT,), [lambda one: coefficients[one.below(len(coefficients))]], variances)
 
     @property
     def variance(self) -> float:
         """v(f), the sum of the variances."""
         return float(self.variances.sum())
 
-    @abstractmethod
-    def factors(self, reports: Sequence[Any]) -> tuple[Floats, Floats]:
-        """Return two factors of the vectors, one row per report: each vector is their product."""
-
     def vectors(self, reports: Sequence[Any]) -> Floats:
         """Return the vector of each report, one row per report and one column per cell."""
-        left, right = self.factors(reports)
-        if left.shape[1] == 1:
-            return np.asarray(left * right)
-        return np.asarray(left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
-
-    @abstractmethod
-    def noise(self, code: int) -> tuple[float, float]:
-        """Return the variance of one value's entry for people with another value, and with it.
-
-        For one attribute; in a matrix form other answers have nominal frequencies.
-        """
+        return row_products([part(one) for part, one in zip(self.entries, reports, strict=True)])
 
 
-class ProductVectors(FormVectors):
-    """The vectors of a product form, see `FormVectors.of`."""
-
-    def __init__(self, plan: Plan, index: int, names: Sequence[str], margins: bool = False) -> None:
-        self.columns, self._margins = tuple(names), margins
-        self._mechanisms = [plan.form_mechanisms[index][name] for name in names]
-        nominal, rows = (
-            [nominal_frequencies(plan, name) for name in names],
-            wanted_rows(plan, *names),
-        )
-        first = self._mechanisms[0]
-        if not all(made.informative for made in self._mechanisms):
-            self.variances = np.array([np.inf])
-        elif rows is not None and isinstance(first, DirectResponse):
-            channel, means = first.channel(), rows @ nominal[0]
-            estimates = rows @ np.linalg.inv(channel).T
-            self.variances = np.asarray(estimates**2 @ (nominal[0] @ channel) - means**2)
-        else:
-            self.variances = product_variances(self._mechanisms, nominal)
-
-    def factors(self, reports: Sequence[Any]) -> tuple[Floats, Floats]:
-        """Return the product of the unbiased one-hot vectors of all reports but the last."""
-        left: Any = np.ones((len(reports[0]), 1))
-        right: Any = left
-        for made, column in zip(self._mechanisms, reports, strict=True):
-            left = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
-            scale, shift = made.one_hot_map
-            right = (made.contributions(column) - shift) / scale
-            if self._margins:
-                right = np.insert(right, 0, 1.0, axis=1)
-        return left, right
-
-    def noise(self, code: int) -> tuple[float, float]:
-        """Return the variances of the mechanism, the same for every value."""
-        (made,) = self._mechanisms
-        other, own = (float(np.mean(made.variance(1, share))) for share in (0.0, 1.0))
-        return other, own
+def row_products(parts: Sequence[Floats]) -> Floats:
+    """Return the outer products of the rows of several arrays, flattened."""
+    return reduce(lambda one, two: (one[:, :, None] * two[:, None]).reshape(len(one), -1), parts)
 
 
-class MatrixVectors(FormVectors):
-    """The vectors of a matrix form, see `FormVectors.of`.
+def _one_hot_vectors(made: Mechanism, margins: bool, reports: Any) -> Floats:
+    """Return an unbiased one-hot vector of each report, after its expected sum 1 if `margins`."""
+    scale, shift = made.one_hot_map
+    vectors = np.asarray((made.contributions(reports) - shift) / scale)
+    return np.insert(vectors, 0, 1.0, axis=1) if margins else vectors
 
-    `coefficients` are A, one row per report and one column per cell, `marginal` is B.
-    """
 
-    columns = (REPORT,)
+def _mechanism_variances(
+    plan: Plan, names: Sequence[str], mechanisms: Sequence[Mechanism]
+) -> Floats:
+    """Return the variances of the vectors of a product form."""
+    nominal, rows = [nominal_frequencies(plan, name) for name in names], wanted_rows(plan, *names)
+    if not all(made.informative for made in mechanisms):
+        return np.array([np.inf])
+    if rows is None or not isinstance(mechanisms[0], DirectResponse):
+        return product_variances(mechanisms, nominal)
+    channel, means = mechanisms[0].channel(), rows @ nominal[0]
+    estimates = rows @ np.linalg.inv(channel).T
+    return np.asarray(estimates**2 @ (nominal[0] @ channel) - means**2)
 
-    def __init__(self, plan: Plan, index: int, names: Sequence[str], margins: bool = False) -> None:
-        channel, rows = plan.forms[index].channel, wanted_rows(plan, *names)
-        assert isinstance(channel, MatrixChannel)
-        nominal = [nominal_frequencies(plan, name) for name in channel.attributes]
-        cells = np.asarray(reduce(np.multiply.outer, nominal)).ravel()
-        self._cells = np.array(channel.frequencies) if channel.frequencies else cells
-        self._channel, shape = channel.mechanism.channel(), [len(f) for f in nominal]
-        self.marginal = summing_matrix(shape, [channel.attributes.index(name) for name in names])
-        inverse = least_squares_inverse(self._channel, self._cells @ self._channel)
-        self.coefficients = found = inverse @ self.marginal.T
-        means = self.marginal @ self._cells
-        if rows is not None:
-            found, means = found @ rows.T, rows @ means
-        self.variances = np.asarray((self._cells @ self._channel) @ found**2 - means**2)
-        if np.abs(self._channel @ self.coefficients - self.marginal.T).max() > IDENTITY_TOLERANCE:
-            self.variances = np.array([np.inf])
-        if margins:
-            table = self.coefficients.reshape(-1, *(plan.domain[name].size for name in names))
-            for axis in range(1, table.ndim):
-                table = np.concatenate([table.sum(axis=axis, keepdims=True), table], axis=axis)
-            self.coefficients = table.reshape(len(table), -1)
 
-    def factors(self, reports: Sequence[Any]) -> tuple[Floats, Floats]:
-        """Return 1, and the row of A of each report."""
-        values = reports[0].below(len(self.coefficients))
-        return np.ones((len(values), 1)), np.asarray(self.coefficients[values])
-
-    def noise(self, code: int) -> tuple[float, float]:
-        """Return the variances of an entry of A over the reports of people without and with it."""
-        entries, has, moments = self.coefficients[:, code], self.marginal[code] > 0, []
-        for group, truth in ((~has, 0.0), (has, 1.0)):
-            cells = np.where(group, np.maximum(self._cells, 1e-300), 0.0)
-            reports = cells @ self._channel / max(cells.sum(), 1e-300)
-            moments.append(float(reports @ entries**2) - truth)
-        return moments[0], moments[1]
+def matrix_coefficients(plan: Plan, index: int, names: Sequence[str]) -> tuple[Floats, Floats]:
+    """Return A of a matrix form, one row per report and one column per cell, and its variances."""
+    made, rows = plan.forms[index].channel, wanted_rows(plan, *names)
+    assert isinstance(made, MatrixChannel)
+    nominal = [nominal_frequencies(plan, name) for name in made.attributes]
+    cells = np.array(made.frequencies or np.ravel(reduce(np.multiply.outer, nominal)))
+    channel, shape = made.mechanism.channel(), [len(f) for f in nominal]
+    marginal = summing_matrix(shape, [made.attributes.index(name) for name in names])
+    coefficients = found = least_squares_inverse(channel, cells @ channel) @ marginal.T
+    if np.abs(channel @ coefficients - marginal.T).max() > IDENTITY_TOLERANCE:
+        return coefficients, np.array([np.inf])
+    means = marginal @ cells
+    if rows is not None:
+        found, means = found @ rows.T, rows @ means
+    return coefficients, np.asarray((cells @ channel) @ found**2 - means**2)
 
 
 def informative_forms(
@@ -240,6 +203,22 @@ def informative_forms(
     asking = (i for i, form in enumerate(plan.forms) if set(names) <= set(form.attributes))
     vectors = {index: FormVectors.of(plan, index, names, margins=margins) for index in asking}
     return {index: one for index, one in vectors.items() if np.isfinite(one.variance)}
+
+
+def count_cells(plan: Plan, names: Sequence[str]) -> int:
+    """Return the number of cells of the table of some attributes."""
+    return math.prod(plan.domain[name].size for name in names)
+
+
+def check_cells(plan: Plan, names: Sequence[str]) -> int:
+    """Return the number of cells of a table; raise if there are too many for its covariance."""
+    cells = count_cells(plan, names)
+    if cells > MAX_CELLS:
+        raise InputError(
+            f"a table must have at most {MAX_CELLS:,} cells, got {cells:,} of "
+            f"{', '.join(names)}; choose fewer attributes"
+        )
+    return cells
 
 
 class CellSums:
@@ -256,29 +235,22 @@ class CellSums:
     """
 
     def __init__(self, plan: Plan, names: Sequence[str], *, full: bool = True) -> None:
-        cells = int(np.prod([plan.domain[name].size for name in names]))
         self.forms = informative_forms(plan, names)
-        if full and cells > MAX_CELLS:
-            raise InputError(
-                f"a table must have at most {MAX_CELLS:,} cells, got {cells:,} of "
-                f"{', '.join(names)}; choose fewer attributes"
-            )
+        cells = check_cells(plan, names) if full else count_cells(plan, names)
         self.people: dict[int, int] = dict.fromkeys(self.forms, 0)
         self._full, self._rows = full, max(1, CHUNK_ENTRIES // cells)
         self._weight = self._square = 0.0
         self._first, self._first_square = np.zeros(cells), np.zeros(cells)
         self._second = np.zeros((cells, cells) if full else cells)
 
-    def add(self, index: int, reports: Sequence[Any], weights: Floats) -> None:
-        """Add reports of one form, with the weights of their people."""
-        vectors = self.forms[index]
-        self.people[index] += len(weights)
-        distinct, inverse = _distinct(reports)
-        u = weights / (vectors.variance or 1.0)
-        powers = [np.bincount(inverse, power) for power in (u, u**2)]
-        for start in range(0, len(distinct[0]), self._rows):
+    def add(self, index: int, reports: Sequence[Any], weights: Floats | None) -> None:
+        """Add reports of one form, with the weights of their people; None for 1 each."""
+        vectors, precision = self.forms[index], 1.0 / (self.forms[index].variance or 1.0)
+        self.people[index] += len(reports[0])
+        distinct, sums, squares = distinct_reports(reports, weights)
+        for start in range(0, len(sums), self._rows):
             rows = slice(start, start + self._rows)
-            once, twice = (power[rows] for power in powers)
+            once, twice = precision * sums[rows], precision**2 * squares[rows]
             part = vectors.vectors([column[rows] for column in distinct])
             self._weight += float(once.sum())
             self._square += float(twice.sum())
@@ -302,59 +274,32 @@ class CellSums:
         return np.asarray(centred / self._weight**2 / (1.0 - 1.0 / self.effective))
 
     @property
-    def squared(self) -> tuple[Floats, Floats]:
-        """Means of a and of a a' with weights u^2: their difference for two cells is noise."""
-        return self._first_square / self._square, self._second / self._square
-
-    @property
     def effective(self) -> float:
         """The effective number of people, (sum u)^2 / sum u^2 [Kish 1965]."""
         return self._weight**2 / self._square
 
 
-class GroupSums:
-    """Sums of the vectors over two attributes with their margins, by groups of reports.
-
-    Neighbours are in different groups, so that a sorted or drifting table does not make groups
-    differ.
-
-    Parameters
-    ----------
-    plan, names
-        The plan, and the two attributes.
-    groups
-        The number of groups.
-    """
-
-    def __init__(self, plan: Plan, names: Sequence[str], groups: int) -> None:
-        self.forms = informative_forms(plan, names, margins=True)
-        self.sizes, self._people = np.zeros(groups), 0
-        self.sums = np.zeros((groups, *(plan.domain[name].size + 1 for name in names)))
-
-    def add(self, index: int, reports: Sequence[Any], weights: Floats) -> None:
-        """Add reports of one form; weights are not counted."""
-        left, right = self.forms[index].factors(reports)
-        u, (groups, *shape) = 1.0 / (self.forms[index].variance or 1.0), self.sums.shape
-        for group in range(groups):
-            rows = slice((group - self._people) % groups, None, groups)
-            self.sums[group] += u * (left[rows].T @ right[rows]).reshape(shape)
-            self.sizes[group] += u * len(left[rows])
-        self._people += len(left)
-
-
-def _distinct(reports: Sequence[Any]) -> tuple[list[Any], Integers]:
-    """Return distinct reports, and the index of each report among them.
+def distinct_reports(
+    reports: Sequence[Any], weights: Floats | None
+) -> tuple[list[Any], Floats, Floats]:
+    """Return distinct reports, with the sums of the weights of their people and of the squares.
 
     Only reports of single values are compared; others are returned as they are.
     """
-    if not all(isinstance(column, ValueReports) for column in reports):
-        return list(reports), np.arange(len(reports[0]))
-    codes = np.zeros(len(reports[0]), dtype=np.int64)
+    given = np.ones(len(reports[0])) if weights is None else weights
+    codes, size = np.zeros(len(given), dtype=np.int64), 1
     for column in reports:
-        codes = codes * (int(column.values.max()) + 1) + column.values
-    narrow = codes.astype(np.min_scalar_type(int(codes.max())))  # sorted by radix
-    _, first, inverse = np.unique(narrow, return_index=True, return_inverse=True)
-    return [column[first] for column in reports], inverse
+        outputs = int(column.values.max()) + 1 if isinstance(column, ValueReports) else MAX_DISTINCT
+        size *= outputs
+        if size >= MAX_DISTINCT:
+            return list(reports), given, given**2
+        codes = codes * outputs + column.values
+    last = np.zeros(size, dtype=np.int64)
+    last[codes] = np.arange(len(codes))
+    sums = np.bincount(codes, given).astype(np.float64)
+    squares = sums if weights is None else np.bincount(codes, given**2).astype(np.float64)
+    kept = np.flatnonzero(sums)
+    return [column[last[kept]] for column in reports], sums[kept], squares[kept]
 
 
 def read_vectors(
@@ -373,13 +318,11 @@ def read_vectors(
                 yield index, form, [by_name[name] for name in forms[form].columns], rows
 
 
-def add_reports(
-    source: ReportSource, sums: Sequence[CellSums | GroupSums], weights: Any = None
-) -> None:
-    """Add all reports to the sums of several tables, in one pass."""
-    given = None if weights is None else report_weights(source, weights)
+def add_reports(source: ReportSource, sums: Sequence[Any], weights: Any = None) -> None:
+    """Add all reports to several `CellSums`, or sums with the same `forms` and `add`."""
+    given = report_weights(source, weights)
     for index, form, reports, rows in read_vectors(source, [one.forms for one in sums]):
-        sums[index].add(form, reports, np.ones(len(rows)) if given is None else given[rows])
+        sums[index].add(form, reports, None if given is None else given[rows])
 
 
 def sum_table(plan: Plan, source: ReportSource, names: Sequence[str], weights: Any) -> CellSums:

@@ -13,14 +13,13 @@ import numpy as np
 from seepage._files import write_text
 from seepage._numerics import Floats
 from seepage._options import method_takes
-from seepage._results import Progress, Result
+from seepage._results import Result
 from seepage.data.domain import Domain
 from seepage.data.table.options import DataOptions
 from seepage.designs.form import Form
 from seepage.designs.report_channels import Stored
 from seepage.designs.strategies import Strategy
 from seepage.errors import InputError
-from seepage.leakage.release import View
 from seepage.mechanisms.base import Mechanism
 from seepage.plan.plan_parts import (
     BY_FORM,
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from seepage.collection.cross_table import Table
-    from seepage.collection.estimated_pairs import EstimatedPairs
-    from seepage.collection.frequencies import Frequencies
+    from seepage.collection.frequencies import EstimatedPairs, Frequencies
     from seepage.collection.regression import Regression
     from seepage.collection.report_leakage import ReportAnalysis
     from seepage.plan.plan_check import PlanCheck
@@ -351,29 +349,22 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         covariates: Any = None,
         weights: Any = None,
     ) -> "Regression":
-        """Return a regression; see `collection.quasi_likelihood.regress_reports`."""
-        from seepage.collection.quasi_likelihood import regress_reports
+        """Return a regression; see `collection.fit_regression.regress_reports`."""
+        from seepage.collection.fit_regression import regress_reports
 
         return regress_reports(self, reports, formula, family, covariates, weights)
 
     def estimate_pairs(self, reports: Any) -> "EstimatedPairs":
         """Return estimated joint frequencies of all pairs of attributes, with equal marginals."""
-        from seepage.collection.estimated_pairs import estimate_pairs
+        from seepage.collection.frequencies import estimate_pairs
 
         return estimate_pairs(self, reports)
 
-    def analyse(
-        self,
-        reports: Any,
-        *,
-        view: View = "report",
-        confidence: float = 0.95,
-        progress: Progress | None = None,
-    ) -> "ReportAnalysis":
+    def analyse(self, reports: Any, *, confidence: float = 0.95) -> "ReportAnalysis":
         """Return the leakages estimated from reports; see `collection.report_leakage`."""
         from seepage.collection.report_leakage import analyse_reports
 
-        return analyse_reports(self, reports, view=view, confidence=confidence, progress=progress)
+        return analyse_reports(self, reports, confidence=confidence)
 
     def write_client(
         self, folder: str | os.PathLike[str], *, vectors: int = 100, force: bool = False
