@@ -104,7 +104,7 @@ class Analysis(Result):
         """Write the report, one self-contained HTML page, atomically."""
         from seepage.report import report_page
 
-        write_text(path, report_page(self))
+        write_text(_checks.path(path), report_page(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it.

@@ -267,9 +267,7 @@ class Randomness:
         """
         if not 1 <= limit <= 1 << 32:
             raise InputError(f"limit must be from 1 to 2^32, got {limit}", parameter="limit")
-        result = np.empty(size, dtype=np.int64)
-        draws, pending = self._multiply(limit, size)
-        result[:] = draws
+        result, pending = np.empty(size, dtype=np.int64), np.arange(size)
         while len(pending):
             draws, rejected = self._multiply(limit, len(pending))
             result[pending] = draws

@@ -113,11 +113,6 @@ class LocalHashing(MixtureMechanism):
         super().__init__(k, true, Fraction(1, self.buckets), epsilon=epsilon)
 
     @property
-    def uniform_support(self) -> Fraction:
-        """The probability 1/g that a uniform bucket is that of the value."""
-        return self.other
-
-    @property
     def bits(self) -> float:
         """The size of one report: 64 bits of the seed plus those of the bucket."""
         return float(64 + (self.buckets - 1).bit_length())
@@ -246,11 +241,6 @@ class HadamardResponse(ListedMechanism, MixtureMechanism):
         growth = exp_below(epsilon)
         super().__init__(k, growth / (growth + 1), Fraction(1, 2), epsilon=epsilon)
         self.outputs = 1 << self.k.bit_length()
-
-    @property
-    def uniform_support(self) -> Fraction:
-        """The probability 1/2 that a uniform output supports the value."""
-        return self.other
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
         """Return a uniform output for each value, changed to one that supports it if it is kept."""

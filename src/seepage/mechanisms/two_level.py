@@ -255,9 +255,8 @@ class MixtureMechanism(TwoLevelMechanism):
 
     @property
     def uniform_support(self) -> Fraction:
-        """The probability w / k that a set of w values drawn without the value supports it."""
-        assert self.size is not None
-        return Fraction(self.size, self.k)
+        """The probability w / k of sets of w values; q where values are supported independently."""
+        return self.other if self.size is None else Fraction(self.size, self.k)
 
     @cached_property
     def keep(self) -> int:

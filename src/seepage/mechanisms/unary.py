@@ -54,13 +54,8 @@ class UnaryEncoding(SetMechanism):
     @cached_property
     def drawn(self) -> tuple[Fraction, Fraction]:
         """The probabilities p and q that are drawn: p rounded down, q up, to 2^-64."""
-        true, other = self._thresholds
-        return Fraction(true, CERTAIN), Fraction(other, CERTAIN)
-
-    @cached_property
-    def _thresholds(self) -> tuple[int, int]:
-        true = chance(self.true)
-        return true, min(chance_above(self.other), true)
+        true = Fraction(chance(self.true), CERTAIN)
+        return true, min(Fraction(chance_above(self.other), CERTAIN), true)
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
         """Return the one-hot vector of each value with every bit perturbed."""
@@ -69,7 +64,7 @@ class UnaryEncoding(SetMechanism):
 
     def _bits(self, codes: Integers, source: Randomness) -> Booleans:
         """Return the bits of one block of reports, shape (n, k)."""
-        true, other = self._thresholds
+        true, other = map(chance, self.drawn)
         bits = source.happens(other, (len(codes), self.k))
         bits[np.arange(len(codes)), codes] = source.happens(true, len(codes))
         return bits
