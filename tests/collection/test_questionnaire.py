@@ -13,7 +13,6 @@ from plan_examples import counts, plan_for, plan_of_forms
 from seepage.collection.client_files import (
     checked_endpoint,
     questionnaire_page,
-    read_labels,
     write_client,
 )
 from seepage.data.domain import Attribute, Domain
@@ -129,8 +128,7 @@ def test_what_is_shown_is_sent_and_nothing_else(site, person):
 
 def test_labels_and_limits_are_shown(site, person, tmp_path):
     (tmp_path / "codebook.csv").write_text(CODEBOOK)
-    labels = read_labels(tmp_path / "codebook.csv", PLAN.domain)
-    page = person.open(publish(site, labels=labels, title="About <work>"))
+    page = person.open(publish(site, labels=tmp_path / "codebook.csv", title="About <work>"))
     assert page.locator("h1").inner_text() == "About <work>"
     assert page.get_by_text("What is your <sex>?").count() == 1
     assert page.get_by_label("Female").count() == 1

@@ -177,7 +177,7 @@ def test_a_torn_last_line_is_ended_and_skipped(tmp_path):
     for size in [*range(start, len(whole) - 4, 9), *range(len(whole) - 4, len(whole))]:
         path.write_bytes(whole[:size])
         appended(path, "second", "second", "third")
-        assert read_report_lines(PLAN, [path]).table.num_rows == 3, size
+        assert read_report_lines(PLAN, [path])[0].num_rows == 3, size
         ids = [
             json.loads(text)["id"] for text in path.read_text().splitlines() if text.endswith("}}")
         ]

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -39,7 +40,8 @@ def written(path, lines):
 
 
 def read(*files, plan=PLAN):
-    return read_report_lines(plan, list(files))
+    table, notes = read_report_lines(plan, list(files))
+    return SimpleNamespace(table=table, notes=tuple(notes))
 
 
 def changed(**fields):
@@ -296,7 +298,7 @@ def test_lines_have_no_weights_beside_them(tmp_path):
         PLAN.estimate(path, weights="w")
     weights = np.repeat([1.0, 3.0], 20)
     found = PLAN.estimate(path, weights=weights)["sex"].frequencies
-    table = read_report_lines(PLAN, [path]).table
+    table = read_report_lines(PLAN, [path])[0]
     assert found == pytest.approx(PLAN.estimate(table, weights=weights)["sex"].frequencies)
     PLAN.save(tmp_path / "plan.json")
     (tmp_path / "beside.csv").write_text("w\n" + "1\n" * 20 + "3\n" * 20)

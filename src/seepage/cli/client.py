@@ -74,12 +74,7 @@ def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> 
       seepage client plan.json --questionnaire survey.html --labels codebook.csv
       seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
-    from seepage.collection.client_files import (
-        questionnaire_page,
-        read_labels,
-        unlabelled,
-        unlabelled_note,
-    )
+    from seepage.collection.client_files import questionnaire_page, unlabelled_note
     from seepage.plan import Plan
 
     questionnaire = options.pop("questionnaire")
@@ -89,12 +84,10 @@ def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> 
         reject_options(["labels", "endpoint", "texts"], "it is for the page of --questionnaire")
     plan = Plan.load(plan_path)
     if questionnaire is not None:
-        chosen = {name: options[name] for name in ("endpoint", "title", "texts")}
-        labels = options["labels"]
-        codebook = [] if labels is None else read_labels(labels, plan.domain)
-        page = questionnaire_page(plan, labels=codebook, **chosen)
-        if without := unlabelled(plan, codebook):
-            click.echo(unlabelled_note(without).naming(option_names()), err=True)
+        chosen = {name: options[name] for name in ("labels", "endpoint", "title", "texts")}
+        page = questionnaire_page(plan, **chosen)
+        if note := unlabelled_note(plan, options["labels"]):
+            click.echo(note.naming(option_names()), err=True)
     if folder is not None:
         force = click.get_current_context().meta["force"]
         written = plan.write_client(folder, vectors=vectors, force=force)

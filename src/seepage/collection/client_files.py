@@ -7,7 +7,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -143,16 +143,10 @@ def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
     return texts | given
 
 
-def unlabelled(plan: Plan, labels: Iterable[Label]) -> tuple[str, ...]:
-    """Return the attributes asked for without the text of a question in a codebook."""
-    known = {label["attribute"] for label in labels if not label["value"]}
-    return tuple(name for name in plan.collected.names if name not in known)
-
-
 def questionnaire_page(
     plan: Plan,
     *,
-    labels: Iterable[Label] | str | os.PathLike[str] | None = None,
+    labels: str | os.PathLike[str] | None = None,
     endpoint: str | None = None,
     title: str | None = None,
     texts: str | os.PathLike[str] | None = None,
@@ -164,8 +158,8 @@ def questionnaire_page(
     plan
         The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
     labels
-        Texts to show for attributes and values: a codebook, or as `read_labels` returns them.  A
-        missing value is the answer "Prefer not to say", where the plan has it.
+        A codebook with the texts to show for attributes and values, see `read_labels`.  A missing
+        value is the answer "Prefer not to say", where the plan has it.
     endpoint
         The address that reports are sent to.  Without one the page makes no request, and offers
         the report as a file.
@@ -180,15 +174,14 @@ def questionnaire_page(
     The page's content security policy allows its own script and style by their hashes, requests
     to the endpoint, and nothing else.
     """
-    if isinstance(labels, (str, os.PathLike)):
-        labels = read_labels(labels, plan.domain)
+    texts_shown = [] if labels is None else read_labels(labels, plan.domain)
     is_own = isinstance(endpoint, str) and endpoint == OWN_ENDPOINT
     strings, heading = read_texts(texts), plan.provenance.settings.get("title", "Survey")
     address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
     allowed = "'none'" if address is None else address.partition("?")[0]
     survey = {
         "plan": client_plan(plan),
-        "labels": [*(labels or ()), *_answer_labels(plan.domain, strings)],
+        "labels": [*texts_shown, *_answer_labels(plan.domain, strings)],
         "fallbacks": [
             {"attribute": attribute.name, "value": attribute.catch_all}
             for attribute in plan.collected
@@ -224,24 +217,23 @@ def write_questionnaire(
 
     Parameters
     ----------
-    plan
-        The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
+    plan, labels, endpoint, title, texts
+        See `questionnaire_page`.
     path
         The page.
-    labels
-        A codebook with the texts to show, see `read_labels`.
-    endpoint, title, texts
-        See `questionnaire_page`.
     """
-    codebook = [] if labels is None else read_labels(labels, plan.domain)
-    if without := unlabelled(plan, codebook):
-        warnings.warn(SeepageWarning(unlabelled_note(without)), stacklevel=3)
-    page = questionnaire_page(plan, labels=codebook, endpoint=endpoint, title=title, texts=texts)
+    page = questionnaire_page(plan, labels=labels, endpoint=endpoint, title=title, texts=texts)
+    if note := unlabelled_note(plan, labels):
+        warnings.warn(SeepageWarning(note), stacklevel=3)
     write_text(path, page)
 
 
-def unlabelled_note(names: Sequence[str]) -> Text:
-    """Return a note on questions that people would read as the names of columns."""
+def unlabelled_note(plan: Plan, labels: str | os.PathLike[str] | None) -> Text | None:
+    """Return a note on questions that people would read as the names of columns, if any."""
+    codebook = {} if labels is None else read_codebook(labels)
+    names = [name for name in plan.collected.names if "" not in codebook.get(name, {})]
+    if not names:
+        return None
     return Text(
         f"{len(names)} questions have no text, people would read names of columns "
         f"({short_list(names, 3)}): give a codebook (",

@@ -97,11 +97,11 @@ class ReportLog:
             file.seek(0)
             for line in read_lines(file):
                 try:
-                    is_known = line is None or self._checker.is_known(*self._checker.check(line))
-                    self.count += not is_known
-                    self.skipped += is_known
+                    is_new = not self._checker.is_known(*self._checker.check(line))
                 except LineError:
-                    self.skipped += 1
+                    is_new = False
+                self.count += is_new
+                self.skipped += not is_new
             file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
             is_torn = file.read() not in (b"", b"\n")
         if is_torn:

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, cast
 
 import msgspec
 import numpy as np
@@ -55,13 +55,6 @@ class ReportLine(msgspec.Struct, omit_defaults=True):
     report: int | None = None
 
 
-class ReportLines(NamedTuple):
-    """Reports, one row per person, and notes on skipped lines: numbers, never their content."""
-
-    table: pa.Table
-    notes: tuple[str, ...]
-
-
 def _open(file: Path) -> BinaryIO:
     try:
         with file.open("rb") as stream:
@@ -71,8 +64,8 @@ def _open(file: Path) -> BinaryIO:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None
 
 
-def read_report_lines(plan: Plan, files: list[Path]) -> ReportLines:
-    """Return the reports of files of JSON Lines, plain or gzip.
+def read_report_lines(plan: Plan, files: Sequence[Path]) -> tuple[pa.Table, list[str]]:
+    """Return the reports of files of JSON Lines, plain or gzip, and notes on skipped lines.
 
     Parameters
     ----------
@@ -81,18 +74,51 @@ def read_report_lines(plan: Plan, files: list[Path]) -> ReportLines:
     files
         The files.
 
+    Returns
+    -------
+    Table, list of str
+        One row per person; and the numbers of skipped lines with the reason, never their content.
+
     Notes
     -----
     Of lines with the same `id` the first counts: an equal line is a duplicate, a different one
     malformed.  Blank lines are ignored.  O(1) per line; the reports are held in memory.
     """
-    reader = _LineReader(plan)
+    checker, forms, notes = LineChecker(plan), list[int](), list[str]()
+    columns = [{name: list[int]() for name in names} for names in plan.form_mechanisms]
     for file in files:
-        reader.read(file)
-    if not reader.people:
-        reasons = f": {'; '.join(reader.notes)}" if reader.notes else ""
+        skipped = {reason: array("Q") for reason in (MALFORMED, FOREIGN, DUPLICATE)}
+        try:
+            with _open(file) as stream:
+                for number, content in enumerate(read_lines(stream), 1):
+                    if content is not None and not content.strip():
+                        continue
+                    try:
+                        line, encoded = checker.check(content)
+                        if checker.is_known(line, encoded):
+                            raise LineError(DUPLICATE)
+                    except LineError as error:
+                        skipped[error.reason].append(number)
+                        continue
+                    forms.append(line.form)
+                    for name, report in encoded.items():
+                        columns[line.form - 1][name].append(report)
+        except (OSError, EOFError, zlib.error):
+            raise InputError(
+                f"{file} is damaged: it cannot be read further than {len(forms):,} reports"
+            ) from None
+        notes += [_note(file, reason, lines) for reason, lines in skipped.items() if lines]
+    if not forms:
+        reasons = f": {'; '.join(notes)}" if notes else ""
         raise InputError(f"{_checks.shown(str(files[0]))} holds no report of the plan{reasons}")
-    return ReportLines(reader.table(), tuple(reader.notes))
+    arrays = spread_reports(
+        plan,
+        np.array(forms) - 1,
+        lambda index, name, _: _as_reports(
+            plan.form_mechanisms[index][name], columns[index][name]
+        ).array(),
+    )
+    return pa.Table.from_arrays(arrays, schema=reports_schema(plan)), notes
 
 
 def _note(file: Path, reason: str, numbers: Sequence[int]) -> str:
@@ -119,8 +145,10 @@ class LineChecker:
         self._is_matrix = [not form.is_product for form in plan.forms]
         self._hash_by_id = dict[str, int]()
 
-    def check(self, content: bytes) -> tuple[ReportLine, dict[str, int]]:
-        """Return a line and its reports as integers."""
+    def check(self, content: bytes | None) -> tuple[ReportLine, dict[str, int]]:
+        """Return a line and its reports as integers; None stands for a line that is too long."""
+        if content is None:
+            raise LineError(MALFORMED, f"it must have at most {MAX_LINE_BYTES:,} bytes")
         try:
             line = self._decoder.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -155,61 +183,6 @@ class LineChecker:
                 raise LineError(MALFORMED, "a report is none that its mechanism can output")
             encoded[name] = report
         return encoded
-
-
-class _LineReader:
-    """Collects the reports of lines, in one column for each report of each form."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan, self._checker = plan, LineChecker(plan)
-        self._columns = [{name: list[int]() for name in names} for names in plan.form_mechanisms]
-        self._forms = list[int]()
-        self.notes = list[str]()
-
-    @property
-    def people(self) -> int:
-        return len(self._forms)
-
-    def read(self, file: Path) -> None:
-        """Add the valid lines of a file; note the numbers of the others."""
-        skipped = {reason: array("Q") for reason in (MALFORMED, FOREIGN, DUPLICATE)}
-        try:
-            with _open(file) as stream:
-                for number, line in enumerate(read_lines(stream), 1):
-                    if line is None or line.strip():
-                        reason = MALFORMED if line is None else self._add(line)
-                        if reason:
-                            skipped[reason].append(number)
-        except (OSError, EOFError, zlib.error):
-            raise InputError(
-                f"{file} is damaged: it cannot be read further than {self.people:,} reports"
-            ) from None
-        self.notes += [_note(file, reason, lines) for reason, lines in skipped.items() if lines]
-
-    def _add(self, content: bytes) -> str:
-        """Add one line; return the reason if it is skipped, else ""."""
-        try:
-            line, encoded = self._checker.check(content)
-            if self._checker.is_known(line, encoded):
-                return DUPLICATE
-        except LineError as error:
-            return error.reason
-        for name, report in encoded.items():
-            self._columns[line.form - 1][name].append(report)
-        self._forms.append(line.form)
-        return ""
-
-    def table(self) -> pa.Table:
-        """Return all reports as an Arrow table."""
-        schema = reports_schema(self._plan)
-        arrays = spread_reports(
-            self._plan,
-            np.array(self._forms) - 1,
-            lambda index, name, _: _as_reports(
-                self._plan.form_mechanisms[index][name], self._columns[index][name]
-            ).array(),
-        )
-        return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _encoder(mechanism: Mechanism) -> Callable[[Any], int | None]:

@@ -290,10 +290,10 @@ def open_reports(plan: Plan, reports: Any, note: Callable[[str], None] = _warn) 
         return ReportSource(plan, files)
     from seepage.collection.report_lines import read_report_lines
 
-    read = read_report_lines(plan, files)
-    for sentence in read.notes:
+    table, notes = read_report_lines(plan, files)
+    for sentence in notes:
         note(sentence)
-    return ReportSource(plan, [read.table], are_lines=True)
+    return ReportSource(plan, [table], are_lines=True)
 
 
 def _table_of_frame(plan: Plan, frame: Any) -> pa.Table:

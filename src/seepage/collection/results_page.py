@@ -15,7 +15,7 @@ from seepage.leakage.leaks import Leak
 from seepage.plan.plan import Plan
 from seepage.plan.plan_page import STYLES
 from seepage.plan.plan_parts import wanted_of
-from seepage.plan.plan_text import factor, ground, nats, promise
+from seepage.plan.plan_text import statements
 
 SHOWN_LEAKS = 12
 """Number of estimated leakages on the page, those with the largest lower limits."""
@@ -76,17 +76,12 @@ def write_results(
         f"{heading}: results",
         styles=(*STYLES, "results"),
         heading=heading,
-        plan=plan,
         found=found,
         cards=[_card(found, attribute) for attribute in found.estimates],
         tables=[_table(plan, source, *_checks.texts(pair, "joint")) for pair in joint],
-        promise=promise(plan),
-        ground=ground(plan),
         check=None if data is None else plan.check(data),
         leaks=_leaks(plan, source),
-        nats=nats,
-        factor=factor,
-        infinity=math.inf,
+        **statements(plan),
     )
     write_text(path, page)
     return found

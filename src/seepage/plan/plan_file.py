@@ -35,8 +35,8 @@ class PlanFile(Stored, frozen=True, kw_only=True):
     version: Literal[1] = VERSION
     digest: str
     plan: Plan
-    collection: str = ""
-    wire: Wire | None = None
+    collection: str
+    wire: Wire | None
 
     @classmethod
     def of(cls, plan: Plan) -> "PlanFile":
@@ -44,29 +44,16 @@ class PlanFile(Stored, frozen=True, kw_only=True):
         wire = plan.wire if has_wire(plan) else None
         return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
 
-    @property
-    def is_intact(self) -> bool:
-        """Whether digest and wire form are those of the plan."""
-        plan = self.plan
-        return (
-            self.digest == plan.digest
-            and self.collection in ("", plan.collection)
-            and (self.wire is None or (has_wire(plan) and self.wire == plan.wire))
-        )
 
-
-class _PlanFormat(msgspec.Struct):
+class _PlanHeader(msgspec.Struct):
     format: Literal["seepage plan"]
-
-
-class _PlanVersion(_PlanFormat):
     version: int
 
 
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a file has the format of plans, whatever its version."""
     try:
-        msgspec.json.decode(read_small(path), type=_PlanFormat)
+        msgspec.json.decode(read_small(path), type=_PlanHeader)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
@@ -84,11 +71,11 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     file = str(_checks.path(path))
     try:
         content = read_small(file)
-        version = msgspec.json.decode(content, type=_PlanVersion).version
+        version = msgspec.json.decode(content, type=_PlanHeader).version
         if version != VERSION:
             raise InputError(f"it has version {version} of the format, seepage reads {VERSION}")
         stored = msgspec.json.decode(content, type=PlanFile)
-        if not stored.is_intact:
+        if stored != PlanFile.of(stored.plan):
             raise InputError("it was edited, its content does not match its digest; plan anew")
         _check_totals(stored.plan)
     except OSError as problem:

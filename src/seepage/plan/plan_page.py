@@ -21,6 +21,7 @@ from seepage.plan.plan_parts import wanted_of
 from seepage.plan.plan_precision import (
     THIS_PLAN,
     Precision,
+    cross_tables,
     pairs_together,
     people_text,
     plan_precision,
@@ -32,14 +33,13 @@ from seepage.plan.plan_text import (
     advice,
     answer_text,
     assessment,
-    cross_tables,
-    factor,
-    ground,
+    form_sizes,
+    mechanism_names,
     merged_text,
     nats,
     people_sentence,
-    promise,
-    unpromised,
+    span,
+    statements,
 )
 
 STYLES = ("base", "figures", "print", "plan")
@@ -68,9 +68,6 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
     >>> page.startswith("<!doctype html>"), "<script" in page, "https://" in page
     (True, False, False)
     """
-    _checks.instance(plan, "plan", Plan, "a Plan")
-    if name is not None:
-        _checks.instance(name, "name", str, "text")
     heading, forms = _title(plan, name), len(plan.forms)
     precision = plan_precision(plan)
     sentence = people_sentence(plan, precision)
@@ -82,12 +79,8 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         heading=heading,
         author=plan.provenance.settings.get("author"),
         date=f"{date.today():%-d %B %Y}",
-        plan=plan,
         sentence=sentence,
         advice=advice(plan, precision),
-        promise=promise(plan),
-        ground=ground(plan),
-        unpromised=list(unpromised(plan)),
         factor_text=FACTOR,
         means=[plan.domain.names[j] for j in wanted_of(plan).scores],
         cross_tables=cross_tables(plan, precision),
@@ -96,19 +89,18 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         density="roomy" if forms <= MAX_ROOMY else "narrow" if forms <= MAX_NARROW else "dense",
         max_roomy=MAX_ROOMY,
         largest_total=max(filter(math.isfinite, numbers), default=1.0) or 1.0,
-        infinity=math.inf,
-        nats=nats,
-        factor=factor,
         percent=percent,
         budget=budget,
         points=points,
+        **statements(plan),
         **_questions(plan),
         **_precision(precision),
     )
 
 
 def _title(plan: Plan, name: str | None) -> str:
-    return str(plan.provenance.settings.get("title") or name or "Plan of a collection")
+    given = name if name is None else _checks.text(name, "name")
+    return str(plan.provenance.settings.get("title") or given or "Plan of a collection")
 
 
 def compare_page(plans: Mapping[str, Plan]) -> str:
@@ -120,43 +112,17 @@ def compare_page(plans: Mapping[str, Plan]) -> str:
         The plans by name; half-widths are for as many people as the first one asks.
     """
     precisions = [plan_precision(plan) for plan in plans.values()]
-    people = precisions[0].people
-    rows = {
-        "In a sentence": list(map(people_sentence, plans.values(), precisions)),
-        "People to ask": [rounded_people(one.people) for one in precisions],
-        "Every share within, points": [points(one.half_width) for one in precisions],
-        "Forms": [str(len(plan.forms)) for plan in plans.values()],
-        "Questions a person gets": [_sizes(plan) for plan in plans.values()],
-        "Limit for each attribute, nats": [_limits(plan) for plan in plans.values()],
-        "Whole record, at most, nats": [
-            nats(max(form.record for form in plan.forms)) for plan in plans.values()
-        ],
-        "Holds": [plan.whom or f"by assumption ({plan.guarantee})" for plan in plans.values()],
-        "Cross-tables": [
-            " of ".join(map(str, map(len, pairs_together(plan)))) for plan in plans.values()
-        ],
-    }
+    people, width = precisions[0].people, max(one.half_width for one in precisions)
+    columns = [_column(*each) for each in zip(plans.values(), precisions, strict=True)]
     titles = [_title(plan, name) for name, plan in plans.items()]
     if len(set(titles)) < len(titles):  # two designs of one collection
         titles = [f"{title} ({name})" for title, name in zip(titles, plans, strict=True)]
-    width = max(one.half_width for one in precisions)
     needs = [
         f"{title} needs {rounded_people(math.ceil(one.people * (one.half_width / width) ** 2))} "
-        f"people (limit {_limits(plan)}, whole record {record})"
-        for title, plan, one, record in zip(
-            titles, plans.values(), precisions, rows["Whole record, at most, nats"], strict=True
-        )
+        f"people (limit {column[LIMIT]}, whole record {column[RECORD]})"
+        for title, one, column in zip(titles, precisions, columns, strict=True)
     ]
     names = dict.fromkeys(name for one in precisions for name in one.sizes)
-    widths = {
-        name: [
-            f"± {points(one.width(own, name) * math.sqrt(one.people / people))}"
-            if name in one.sizes and math.isfinite(one.width(own := one.strategies[0], name))
-            else "not asked"
-            for one in precisions
-        ]
-        for name in names
-    }
     return render_page(
         "plans.html",
         "Plans side by side",
@@ -165,20 +131,36 @@ def compare_page(plans: Mapping[str, Plan]) -> str:
         sentence=f"For every share within {points(width)} points, {', '.join(needs)}."
         if 0 < width < math.inf
         else "",
-        rows=rows,
-        widths=widths,
+        rows={what: [column[what] for column in columns] for what in columns[0]},
+        widths={name: [_width(one, name, people) for one in precisions] for name in names},
         people=rounded_people(people),
     )
 
 
-def _sizes(plan: Plan) -> str:
-    sizes = sorted({len(form.attributes) for form in plan.forms})
-    return " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
+LIMIT, RECORD = "Limit for each attribute, nats", "Whole record, at most, nats"
 
 
-def _limits(plan: Plan) -> str:
-    limits = sorted({p.limit for p in plan.attributes if p.limit is not None})
-    return " to ".join(f"{one:g}" for one in dict.fromkeys(limits[:1] + limits[-1:])) or "none"
+def _column(plan: Plan, precision: Precision) -> dict[str, str]:
+    """Return what is compared of a plan."""
+    return {
+        "In a sentence": people_sentence(plan, precision),
+        "People to ask": rounded_people(precision.people),
+        "Every share within, points": points(precision.half_width),
+        "Forms": str(len(plan.forms)),
+        "Questions a person gets": form_sizes(plan),
+        LIMIT: span(planned.limit for planned in plan.attributes),
+        RECORD: nats(max(form.record for form in plan.forms)),
+        "Holds": plan.whom or f"by assumption ({plan.guarantee})",
+        "Cross-tables": " of ".join(str(len(pairs)) for pairs in pairs_together(plan)),
+    }
+
+
+def _width(precision: Precision, name: str, people: int) -> str:
+    """Return the half-width of an attribute's shares with a number of people."""
+    width = precision.width(precision.strategies[0], name) if name in precision.sizes else math.inf
+    if not math.isfinite(width):
+        return "not asked"
+    return f"± {points(width * math.sqrt(precision.people / people))}"
 
 
 def percent(share: float) -> str:
@@ -308,7 +290,7 @@ def write_evidence(
         The folder of `plan.html`, `evidence.html` and the draft entry of the registry, named by
         letters, digits and underscores; it is created if it does not exist.
     name
-        What is collected, for the titles and the name of the entry.
+        What is collected, for the titles and the name of the entry, if the plan states no title.
     force
         Replace files of the same names that are not of an evidence pack.
 
@@ -317,28 +299,19 @@ def write_evidence(
     The epsilon of the entry is that of the whole record, the largest over all forms, rounded up;
     the totals of single attributes are in its details.
     """
-    heading = "Plan of a collection" if name is None else _checks.text(name, "name")
+    heading = _title(plan, name)
     slug = re.sub(r"[^a-z0-9]+", "_", heading.lower()).strip("_") or "collection"
-    excluded = dict(unpromised(plan))
-    mechanisms = {one.name for form in plan.form_mechanisms for one in form.values()}
     values: dict[str, Any] = {
         "heading": heading,
-        "plan": plan,
-        "promise": promise(plan),
-        "ground": ground(plan),
-        "unpromised": excluded,
-        "not_promised": " ".join(f"{term} {text}" for term, text in excluded.items()),
         "record": max(form.record for form in plan.forms),
         "total": max(planned.total for planned in plan.attributes if not planned.public),
         "delta": max(planned.total_delta for planned in plan.attributes),
-        "mechanisms": ", ".join(sorted(mechanisms)),
+        "mechanisms": mechanism_names(plan),
         "precision": people_sentence(plan, plan_precision(plan)),
         "tuned": TUNED,
-        "nats": nats,
-        "factor": factor,
-        "infinity": math.inf,
         "quoted": _quoted,
         "decimal": lambda number: f"{Decimal(repr(number)):f}",  # YAML reads 2e-05 as text
+        **statements(plan),
     }
     today = date.today().isoformat()
     contents = {

@@ -18,13 +18,13 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import json_ready
 from seepage.collection.report_vectors import (
-    FormVectors,
+    informative_forms,
+    joint_variances,
     nominal_frequencies,
     wanted_rows,
 )
 from seepage.designs.strategies import BEYOND, NO_NOISE, Strategy
 from seepage.errors import InputError
-from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import BY_FORM
 from seepage.totals.result import GUARANTEES
@@ -219,6 +219,32 @@ def pairs_together(plan: Plan) -> tuple[set[tuple[str, str]], list[tuple[str, st
     return together, list(combinations(plan.collected.names, 2))
 
 
+def cross_tables(plan: Plan, precision: Precision) -> str:
+    """Return which cross-tables the plan can answer, and what another one would cost at most.
+
+    A form of the two questions alone, each with half of the smallest limit, keeps every limit by
+    composition, whoever the people are; its people come on top.
+    """
+    together, pairs = pairs_together(plan)
+    text = f"{len(together)} of {len(pairs)} cross-tables of two questions can be estimated: "
+    text += "those that a form asks for together."
+    limits = [p.limit for p in plan.attributes if p.limit is not None]
+    missing = [pair for pair in pairs if pair not in together]
+    if not missing or not limits or any(p.public for p in plan.attributes):
+        return text
+    missing.sort(key=lambda pair: plan.domain[pair[0]].size * plan.domain[pair[1]].size)
+    ends = [missing[0]] if len(missing) == 1 else [missing[0], missing[-1]]
+    costs = [
+        f"{rounded_people(people_needed(joint_variances(plan, pair).max(), precision.half_width))} "
+        f"({' by '.join(pair)})"
+        for pair in ends
+    ]
+    return (
+        f"{text} Any other one needs its own form: name it as wanted in a new design. For the same "
+        f"precision that takes at most {' to '.join(costs)} further people for each."
+    )
+
+
 def people_text(precision: Precision, ratio: float) -> str:
     """Return the people for the same precision: their number, and how many times the plan's."""
     if not math.isfinite(ratio):
@@ -245,40 +271,25 @@ def answer_variances(plan: Plan) -> dict[str, Floats]:
     """Return the variance V of each answer's estimated share, for one person.
 
     Forms are weighted by s_f / v(f), as in estimates: V = sum_f w_f^2 v_u(f) / s_f, with v_u(f) the
-    part of answer u in v(f).
+    part of answer u in v(f).  A mean that is wanted counts like a share of two values.
     """
-    found: dict[str, list[tuple[float, Floats]]] = {name: [] for name in plan.collected.names}
-    for index, form in enumerate(plan.forms):
-        for name, each in _unit_variances(plan, index).items():
-            found[name].append((form.chance / CERTAIN, each))
-    return {name: _combined(forms) for name, forms in found.items()}
+    return {name: _variances(plan, name) for name in plan.collected.names}
 
 
-def _combined(forms: list[tuple[float, Floats]]) -> Floats:
-    """Return the variance of each answer over forms, from their shares and own variances."""
-    shares = np.array([share for share, _ in forms])
-    each = np.array([variances for _, variances in forms])
-    sums = each.sum(axis=1)
+def _variances(plan: Plan, name: str) -> Floats:
+    """Return the variances of one attribute; infinite if no form determines it."""
+    is_mean = wanted_rows(plan, name) is not None
+    forms = informative_forms(plan, [name])
+    if not forms:
+        return np.full(2 if is_mean else plan.domain[name].size, np.inf)
+    shares = np.array([plan.forms[index].share for index in forms])
+    each = [np.full(2, f.variance / 2) if is_mean else f.variances for f in forms.values()]
+    sums = np.sum(each, axis=1)
     if (sums <= 0).any():
-        return np.zeros(each.shape[1])
-    usable = np.isfinite(sums)
-    if not usable.any():
-        return np.full(each.shape[1], np.inf)
-    precision = shares[usable] / sums[usable]
+        return np.zeros(len(each[0]))
+    precision = shares / sums
     weights = precision / precision.sum()
-    return np.asarray((weights**2 / shares[usable]) @ each[usable])
-
-
-def _unit_variances(plan: Plan, index: int) -> dict[str, Floats]:
-    """Return the variance of one report's estimate of each answer that a form asks for."""
-    found = {}
-    for name in plan.forms[index].attributes:
-        vectors = FormVectors.of(plan, index, [name])
-        is_mean = wanted_rows(plan, name) is not None  # counts like a share of two values
-        size = 2 if is_mean else plan.domain[name].size
-        is_split = is_mean or not math.isfinite(vectors.variance)
-        found[name] = np.full(size, vectors.variance / size) if is_split else vectors.variances
-    return found
+    return np.asarray((weights**2 / shares) @ np.array(each))
 
 
 def half_width(error: float, values: int) -> float:

@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from seepage._numerics import shortest_above
-from seepage.collection.report_vectors import joint_variances
 from seepage.data.domain import ALL_OTHERS, OTHER, Attribute, short_list
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
 from seepage.plan.plan import Plan
@@ -13,8 +13,6 @@ from seepage.plan.plan_parts import PlannedAttribute
 from seepage.plan.plan_precision import (
     NO_BETTER,
     Precision,
-    pairs_together,
-    people_needed,
     points,
     rounded_people,
 )
@@ -27,9 +25,8 @@ def headline(plan: Plan) -> str:
     """Return the plan in one line: forms, attributes, budgets, largest total and guarantee."""
     by_form = zip(plan.forms, plan.form_mechanisms, strict=True)
     products = [mechanisms for form, mechanisms in by_form if form.is_product]
-    rounded = sorted({float(f"{m.epsilon:.4g}") for form in products for m in form.values()})
-    budgets = " to ".join(f"{eps:g}" for eps in dict.fromkeys(rounded[:1] + rounded[-1:]))
-    parts = [f"epsilon {budgets}"] if rounded else []
+    rounded = {float(f"{m.epsilon:.4g}") for form in products for m in form.values()}
+    parts = [f"epsilon {span(rounded)}"] if rounded else []
     shaped = len(plan.forms) - len(products)
     parts += [f"{shaped} shaped"] if shaped else []
     forms = f"{len(plan.forms)} forms, " if len(plan.forms) > 1 else ""
@@ -38,6 +35,28 @@ def headline(plan: Plan) -> str:
         f"{', '.join(parts)}, largest total {plan.totals.max():.4g}, "
         f"guarantee {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))}))"
     )
+
+
+def span(numbers: Iterable[float | None]) -> str:
+    """Return the range of some numbers, None left out.
+
+    Examples
+    --------
+    >>> span([3, 1, 5]), span([2.0, 2.0, None]), span([None])
+    ('1 to 5', '2', 'none')
+    """
+    ordered = sorted(number for number in numbers if number is not None)
+    return " to ".join(f"{end:g}" for end in dict.fromkeys(ordered[:1] + ordered[-1:])) or "none"
+
+
+def form_sizes(plan: Plan) -> str:
+    """Return how many questions a form has."""
+    return span(len(form.attributes) for form in plan.forms)
+
+
+def mechanism_names(plan: Plan) -> str:
+    """Return the names of all mechanisms of a plan."""
+    return ", ".join(sorted({one.name for form in plan.form_mechanisms for one in form.values()}))
 
 
 def nats(value: float) -> str:
@@ -113,21 +132,20 @@ def unlimited(plan: Plan) -> list[PlannedAttribute]:
 
 def promise(plan: Plan) -> str:
     """Return the first sentence: what is collected, and the limits that are guaranteed."""
-    limits = sorted({p.limit for p in plan.attributes if p.limit is not None})
+    limits = {p.limit for p in plan.attributes if p.limit is not None}
     if not limits:
         largest = max(planned.total for planned in plan.attributes)
         return (
             f"{_collection(plan)}. It has no limits; {_claim(plan)}all reports of a person "
             f"together tell at most {nats(largest)} nats about any one attribute ({FACTOR})."
         )
-    limit_range = " to ".join(f"{limit:g}" for limit in dict.fromkeys((limits[0], limits[-1])))
     about = "any one attribute" if not unlimited(plan) else "any one attribute that has a limit"
     each = ", by attribute" if len(limits) > 1 else ""
     promises = "It does not prove but assumes" if plan.kind == "assumed" else "It promises"
     return (
         f"{_collection(plan)}. {promises}, {_claim(plan)}that all reports of a person together "
-        f"tell at most {limit_range} nats about {about}{each}: they change the odds between any "
-        f"two of its values by a factor of at most {factor(limits[-1])}."
+        f"tell at most {span(limits)} nats about {about}{each}: they change the odds between any "
+        f"two of its values by a factor of at most {factor(max(limits))}."
     )
 
 
@@ -144,16 +162,14 @@ def _claim(plan: Plan) -> str:
 
 def _collection(plan: Plan) -> str:
     """Return a clause: how many attributes everyone is asked for."""
-    asked, forms = len(plan.collected), len(plan.forms)
-    if forms == 1:
+    if len(plan.forms) == 1:
         number = _count(len(plan.forms[0].attributes), "attribute")
         noise = "each answer gets" if plan.forms[0].is_product else "the answers together get"
         return f"Everyone is asked for the same {number}, and {noise} noise"
-    sizes = sorted(len(form.attributes) for form in plan.forms)
-    size_range = " to ".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1])))
     return (
-        f"Everyone is given one of {forms} forms, drawn without looking at their record, which "
-        f"asks for {size_range} of {_count(asked, 'attribute')}, and the answers get noise"
+        f"Everyone is given one of {len(plan.forms)} forms, drawn without looking at their record, "
+        f"which asks for {form_sizes(plan)} of {_count(len(plan.collected), 'attribute')}, and the "
+        "answers get noise"
     )
 
 
@@ -218,6 +234,19 @@ def known(plan: Plan) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
+def statements(plan: Plan) -> dict[str, Any]:
+    """Return what pages say of a plan: the promise, its ground, what it excludes, and units."""
+    return {
+        "plan": plan,
+        "promise": promise(plan),
+        "ground": ground(plan),
+        "unpromised": dict(unpromised(plan)),
+        "nats": nats,
+        "factor": factor,
+        "infinity": math.inf,
+    }
+
+
 def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield (heading, sentences) for everything that the limits do not cover."""
     records = [form.record for form in plan.forms]
@@ -276,12 +305,10 @@ def assessment(plan: Plan, precision: str) -> str:
     not_asked = [p.name for p in plan.attributes if not p.asking and not p.public]
     also = f" (and about {', '.join(not_asked)}, not collected)" if not_asked else ""
     exclusions = " ".join(f"{heading} {text}" for heading, text in unpromised(plan))
-    mechanisms = {m.name for form in plan.form_mechanisms for m in form.values()}
-    noise = ", ".join(sorted(mechanisms))
     sentences = [
-        f"Collected are {names}{also}, under local differential privacy: noise ({noise}) "
-        "is added to a person's answers before they are stored or sent, so that no answer can be "
-        "known with certainty from a report.",
+        f"Collected are {names}{also}, under local differential privacy: noise "
+        f"({mechanism_names(plan)}) is added to a person's answers before they are stored or sent, "
+        "so that no answer can be known with certainty from a report.",
         promise(plan),
         ground(plan),
         f"Not promised: {exclusions}",
@@ -299,9 +326,8 @@ def people_sentence(plan: Plan, precision: Precision) -> str:
     """Return how many people to ask, what each is asked, and the precision; empty for none."""
     if not precision.sizes or not math.isfinite(precision.half_width):
         return ""
-    sizes = sorted({len(form.attributes) for form in plan.forms})
-    span = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
-    what = f"{span} question{'s' if sizes[-1] > 1 else ''}"
+    sizes = form_sizes(plan)
+    what = f"{sizes} question{'' if sizes == '1' else 's'}"
     forms = f"each gets one of {len(plan.forms)} forms of {what}"
     asked = forms if len(plan.forms) > 1 else f"everyone gets the same {what}"
     width = points(precision.half_width).removesuffix(".0")
@@ -345,30 +371,4 @@ def _change(plan: Plan) -> str:
     return (
         "What would help: no limit on attributes that are not sensitive; they tell too much of "
         "each other for several in one form."
-    )
-
-
-def cross_tables(plan: Plan, precision: Precision) -> str:
-    """Return which cross-tables the plan can answer, and what another one would cost at most.
-
-    A form of the two questions alone, each with half of the smallest limit, keeps every limit by
-    composition, whoever the people are; its people come on top.
-    """
-    together, pairs = pairs_together(plan)
-    text = f"{len(together)} of {len(pairs)} cross-tables of two questions can be estimated: "
-    text += "those that a form asks for together."
-    limits = [p.limit for p in plan.attributes if p.limit is not None]
-    missing = [pair for pair in pairs if pair not in together]
-    if not missing or not limits or any(p.public for p in plan.attributes):
-        return text
-    missing.sort(key=lambda pair: plan.domain[pair[0]].size * plan.domain[pair[1]].size)
-    ends = [missing[0]] if len(missing) == 1 else [missing[0], missing[-1]]
-    costs = [
-        f"{rounded_people(people_needed(joint_variances(plan, pair).max(), precision.half_width))} "
-        f"({' by '.join(pair)})"
-        for pair in ends
-    ]
-    return (
-        f"{text} Any other one needs its own form: name it as wanted in a new design. For the same "
-        f"precision that takes at most {' to '.join(costs)} further people for each."
     )

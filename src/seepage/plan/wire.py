@@ -126,28 +126,25 @@ def _force(mechanism: SubsetSelection) -> int:
 
 def plan_wire(plan: "Plan") -> Wire:
     """Return the wire form of a plan; a mechanism without one raises an InputError."""
-    for name, mechanism in _undrawable(plan):
+    wire = described_collection(plan)
+    for question in _undrawable(wire):
         known = ", ".join(sorted({kind.name for kind in DRAWABLE}))
         raise InputError(
-            f"{name!r} is collected by {mechanism.name!r}, which a client cannot draw; "
-            f"plan one of {known}"
+            f"{question['attribute']!r} is collected by {question['mechanism']!r}, which a client "
+            f"cannot draw; plan one of {known}"
         )
-    return described_collection(plan)
+    return wire
 
 
 def has_wire(plan: "Plan") -> bool:
     """Return whether clients can draw all reports of a plan."""
-    return not _undrawable(plan)
+    return not _undrawable(described_collection(plan))
 
 
-def _undrawable(plan: "Plan") -> list[tuple[str, Mechanism]]:
-    """Return the mechanisms that a client cannot draw, by attribute."""
-    return [
-        (name, mechanism)
-        for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True)
-        for name, mechanism in mechanisms.items()
-        if form.is_product and type(mechanism) not in DRAWABLE
-    ]
+def _undrawable(wire: Wire) -> list[Wire]:
+    """Return the questions whose mechanisms a client cannot draw."""
+    questions = [one for form in wire["forms"] for one in form.get("questions", ())]
+    return [question for question in questions if question["draw"] == "other"]
 
 
 def described_collection(plan: "Plan") -> Wire:
