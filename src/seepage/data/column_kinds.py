@@ -7,16 +7,13 @@ options name is used whatever its kind.
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.data.domain import MISSING, Attribute
-from seepage.data.pairs import PairCounts
 from seepage.data.table.column import encoded, is_number_type, is_text_type, plain
 from seepage.data.table.labels import number_label, numbers_of
 
@@ -77,8 +74,7 @@ class Profile:
     name
         The column's name.
     codes
-        The code of each record's value, or of each value that was counted; that of missing values
-        is the number of values.
+        The code of each record's value; that of missing values is the number of values.
     counts
         The number of records of each value.
     missing
@@ -90,7 +86,7 @@ class Profile:
     beside
         Texts beside numbers, counted as missing: at most three, beside at least three numbers.
     form
-        What is known of the values beforehand: "date", "ordered", "counted", "bins" or nothing.
+        What their type tells of the values: "date", "ordered" or nothing.
     """
 
     name: str
@@ -119,14 +115,8 @@ class Profile:
         return [number_label(number) if text is None else text for text, number in pairs]
 
 
-def profile_of(
-    name: str,
-    array: "pa.Array",
-    fields: bool,
-    markers: frozenset[str],
-    counts: Integers | None = None,
-) -> Profile:
-    """Return the profile of a column: of its records, or of distinct values with their counts.
+def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[str]) -> Profile:
+    """Return the profile of a column.
 
     Parameters
     ----------
@@ -136,8 +126,6 @@ def profile_of(
         Whether strings are fields of a text file.
     markers
         Labels that mean missing.
-    counts
-        The number of records of each value, where they are counted.
     """
     import pyarrow as pa
 
@@ -154,11 +142,9 @@ def profile_of(
         labels = values.cast(pa.string()).to_pylist()
         texts = [None if label in markers else label for label in labels]
     is_date = pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)
-    form = "counted" if counts is not None else "date" if is_date else "ordered" if ordered else ""
+    form = "date" if is_date else "ordered" if ordered else ""
     codes = indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    records = len(codes) if counts is None else int(counts.sum())
-    if counts is None:
-        counts = np.bincount(codes[codes >= 0], minlength=len(values))
+    counts = np.bincount(codes[codes >= 0], minlength=len(values))
     is_text = np.array([text is not None for text in texts], dtype=np.bool_)
     used = (counts > 0) & (is_text | ~np.isnan(numbers))
     beside = used & is_text
@@ -168,17 +154,8 @@ def profile_of(
     new = np.append(np.where(used, np.cumsum(used) - 1, used.sum()), used.sum())
     left = tuple(compress(texts, used)) if (used & is_text).any() else ()
     aside = tuple(str(text) for text in compress(texts, beside))
-    missing = records - int(counts[used].sum())
+    missing = len(codes) - int(counts[used].sum())
     return Profile(name, new[codes], counts[used], missing, numbers[used], left, aside, form)
-
-
-def profile_of_counts(attribute: Attribute, counts: Integers) -> Profile:
-    """Return the profile of an attribute whose values are counted."""
-    import pyarrow as pa
-
-    values, fields = pa.array(attribute.values), not attribute.edges
-    found = profile_of(attribute.name, values, fields, frozenset({MISSING}), counts)
-    return replace(found, form="bins") if attribute.edges else found
 
 
 def kind_of(column: Profile) -> tuple[str, str]:
@@ -186,9 +163,6 @@ def kind_of(column: Profile) -> tuple[str, str]:
     values = len(column.counts)
     if values + (column.missing > 0) <= 1:
         return "constant", "one value"
-    if column.form == "bins":
-        named = WEIGHT_NAME.search(column.name)
-        return ("weight", "its name") if named else ("number", "")
     found = _text_kind(column) if column.texts else _number_kind(column)
     if found is not None:
         return found
@@ -225,7 +199,7 @@ def _number_kind(column: Profile) -> tuple[str, str] | None:
         return None
     integers = _are_integers(column)
     numbering = integers and not (low > 1500 and high < 2200)  # rather than years
-    if numbering and column.form != "counted":
+    if numbering:
         steps = np.diff(numbers[column.codes[column.codes < values]])
         if high - low < 5 * present and ((steps > 0).all() or (steps < 0).all()):
             return "running number", "a number of its own in each record, in order"
@@ -283,12 +257,12 @@ def codes_for_missing(column: Profile) -> Iterator[str]:
 
 
 def relations(
-    profiles: Sequence[Profile], pairs: PairCounts | None
+    profiles: Sequence[Profile],
 ) -> dict[str, tuple[str | None, tuple[str, ...], str | None]]:
     """Return `same`, `follows` and `skipped` of columns by name, see `ColumnCheck`.
 
-    Identifiers, which determine everything, should not be among the columns.  `pairs` are the
-    counts of counted columns.  O(columns^2) on 4,096 records, O(records) for each pair that passes.
+    Identifiers, which determine everything, should not be among the columns.  O(columns^2) on
+    4,096 records, O(records) for each pair that passes.
     """
     records = profiles[0].records if profiles else 0
     if records < MIN_TABLE:
@@ -300,11 +274,10 @@ def relations(
     sources = varied & small & (sizes * MIN_PER_VALUE <= records)
     others = sources[:, None] & ~np.eye(len(sizes), dtype=np.bool_)
     maybe, skips = others & varied & small, others & gaps
-    if pairs is None:
-        _screen(profiles, sizes, maybe, skips)
+    _screen(profiles, sizes, maybe, skips)
     determines, skipped = np.zeros_like(maybe), dict[int, tuple[int, str]]()
     for i, j in np.argwhere(maybe | skips).tolist():
-        occurs = _joint(profiles[i], profiles[j], pairs) > 0
+        occurs = _joint(profiles[i], profiles[j]) > 0
         determines[i, j] = varied[j] and (occurs.sum(axis=1) <= 1).all()
         missing, present = occurs[:, -1], occurs[:, :-1].any(axis=1)
         told = sizes[i] <= MAX_SKIP_VALUES and not (missing & present).any() and not missing[-1]
@@ -343,14 +316,11 @@ def _screen(profiles: Sequence[Profile], sizes: Integers, maybe: Booleans, skips
                 left[places] = ~(np.diff(values)[:, equal] != 0).any(axis=1)
 
 
-def _joint(first: Profile, second: Profile, pairs: PairCounts | None) -> NDArray[Any]:
+def _joint(first: Profile, second: Profile) -> Integers:
     """Return the joint counts of two columns, missing values last."""
     shape = len(first.counts) + 1, len(second.counts) + 1
-    cells, weights = first.codes * shape[1], None
-    if pairs is not None:
-        cells, weights = cells[:, None], pairs.table(first.name, second.name).reshape(-1)
-    cells = (cells + second.codes).reshape(-1)
-    return np.bincount(cells, weights, minlength=math.prod(shape)).reshape(shape)
+    cells = first.codes * shape[1] + second.codes
+    return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
 
 
 def rare_below(records: int) -> int:

@@ -18,13 +18,11 @@ from seepage.data.column_kinds import (
     codes_for_missing,
     kind_of,
     profile_of,
-    profile_of_counts,
     rare_below,
     relations,
 )
 from seepage.data.domain import ALL_OTHERS, short_list
-from seepage.data.inputs import as_pairs, is_counted, table_of
-from seepage.data.pairs import PairCounts
+from seepage.data.inputs import is_counted, table_of
 from seepage.data.table.column import readable
 from seepage.data.table.labels import NUMBER, marker_labels
 from seepage.data.table.options import TableOptions, is_spark_frame
@@ -249,8 +247,8 @@ def check(data: Any, options: TableOptions) -> DataCheck:
     Parameters
     ----------
     data
-        A frame, a path, the name of a dataset, `PairCounts` or `Records`.  Of pair counts only
-        names, frequencies and relations of two columns are known.
+        A frame, a path, or the name of a dataset whose files are at hand.  Data that are counted
+        already have a domain, and raise.
 
     Notes
     -----
@@ -270,9 +268,10 @@ def check(data: Any, options: TableOptions) -> DataCheck:
     ('ordered', ('9',))
     """
     if is_counted(data):
-        pairs = as_pairs(data, **changed(options, TableOptions))
-        profiles = list(map(profile_of_counts, pairs.domain, pairs.marginals))
-        return DataCheck(tuple(_described(profiles, pairs)), pairs.records, True)
+        raise InputError(
+            "data must be a table to be checked, and are counted already; give the table itself",
+            parameter="data",
+        )
     table, known = table_of(data, changed(options, TableOptions))
     chosen = TableOptions(**known)
     found = _check_table(_opened(table, chosen), chosen, asked=table is data)
@@ -381,15 +380,15 @@ def _mentioned(options: Any) -> set[str]:
     return names
 
 
-def _described(profiles: Sequence[Profile], pairs: PairCounts | None = None) -> list[ColumnCheck]:
+def _described(profiles: Sequence[Profile]) -> list[ColumnCheck]:
     """Return what profiles tell; all columns are used."""
     kinds = [kind_of(column) for column in profiles]
     answers = [column for column, kind in zip(profiles, kinds, strict=True) if kind[0] in ANSWERS]
-    related = relations(answers, pairs)
+    related = relations(answers)
     found = []
     for column, (kind, reason) in zip(profiles, kinds, strict=True):
         values, is_answer = len(column.counts), kind in ANSWERS
-        few = is_answer and (kind != "number" or values <= MIN_VALUES or column.form == "bins")
+        few = is_answer and (kind != "number" or values <= MIN_VALUES)
         rare = int((column.counts < rare_below(column.records)).sum()) if few else 0
         codes = tuple(codes_for_missing(column)) if is_answer else ()
         about = values, column.missing / column.records, codes, rare
