@@ -30,6 +30,8 @@ MIN_RECORDS = 20
 MIN_VALUES = 50
 """Columns with no more values are answers, unless (nearly) every record has its own."""
 NEARLY_ALL = 0.9
+MAX_BODY = 300
+"""People weigh less on average, in kilograms or pounds; grams are integers."""
 MIN_TABLE = 100
 """Minimum number of records from which a relation is more than chance."""
 FIRST_SCREENED, SCREENED = 2**7, 2**12
@@ -192,9 +194,12 @@ def _number_kind(column: Profile) -> tuple[str, str] | None:
     if values > 10 and low >= 0:
         if WEIGHT_NAME.search(column.name):
             return "weight", "its name, and no number below 0"
-        mean = float((numbers * column.counts).sum() / present)
-        if MAYBE_WEIGHT.search(column.name) and abs(mean - 1) < 0.01:
-            return "weight", "its name, and a mean of 1"
+        if MAYBE_WEIGHT.search(column.name):
+            mean = float((numbers * column.counts).sum() / present)
+            if abs(mean - 1) < 0.01:
+                return "weight", "its name, and a mean of 1"
+            if numbers.mean() > MAX_BODY and np.mean(numbers % 1 != 0) > 0.5:
+                return "weight", "its name, and fractions of numbers that no body weighs"
     if present < MIN_RECORDS:
         return None
     integers = _are_integers(column)
