@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import seepage as sp
-from seepage.data.counting.count import count_batches
+from seepage.data.counting import count_batches
 
 __all__ = ["Figure", "at_least", "at_most", "best_of", "count_codes", "declared", "seconds"]
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from seepage.data.counting.count import count_batches
+from seepage.data.counting import count_batches
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 

@@ -12,6 +12,6 @@ def counted_by(kernel):
     """Count by NumPy or Numba inside the block; "by size" leaves the choice to the problem."""
     with pytest.MonkeyPatch.context() as patch:
         if kernel != "by size":
-            pays = "seepage.data.counting.count.compiled_pays"
+            pays = "seepage.data.counting.compiled_pays"
             patch.setattr(pays, lambda rows, sizes: kernel == "numba")
         yield

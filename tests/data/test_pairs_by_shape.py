@@ -13,7 +13,7 @@ from kernels import counted_by
 
 import seepage as sp
 from seepage.data import pairs as module
-from seepage.data.counting.count import PairAccumulator
+from seepage.data.counting import PairAccumulator
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import (
     PairCounts,

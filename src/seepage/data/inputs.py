@@ -13,7 +13,7 @@ from typing import Any
 from seepage import _checks
 from seepage._options import takes
 from seepage._results import Progress
-from seepage.data.counting.count import count_scan
+from seepage.data.counting import count_scan
 from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare

@@ -17,7 +17,7 @@ from seepage import _checks
 from seepage._numerics import Codes, Integers
 from seepage._options import method_takes
 from seepage._results import Result
-from seepage.data.counting.count import PairAccumulator
+from seepage.data.counting import PairAccumulator
 from seepage.data.counting.distinct import (
     DistinctRecords,
     Gathering,

@@ -20,7 +20,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._options import takes
-from seepage.data.counting.count import usable_cores
+from seepage.data.counting import usable_cores
 from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels import KERNELS, counted_by
 
-from seepage.data.counting import count
-from seepage.data.counting.count import count_batches, count_scan
+from seepage.data import counting as count
+from seepage.data.counting import count_batches, count_scan
 from seepage.data.table.scan import CodedBatch
 from seepage.errors import DomainError
 
@@ -173,7 +173,7 @@ def test_repeated_counts_are_equal():
 def test_interrupt_ends_quickly_and_cleanly():
     script = (
         "import itertools, numpy as np\n"
-        "from seepage.data.counting import count\n"
+        "from seepage.data import counting as count\n"
         "count.compiled_pays = lambda rows, sizes: False\n"
         "columns = [np.zeros(200_000, np.uint8)] * 10\n"
         "print('counting', flush=True)\n"

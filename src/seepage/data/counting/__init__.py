@@ -1,5 +1,239 @@
-"""Counting engines: one pass over the records.
+"""Counting: one pass over the records, pair counts summed over batches by several threads.
 
-`kernel` counts one batch (NumPy, or Numba in `compiled_kernel`), `count` sums the batches of a
-table to pair counts, `distinct` keeps distinct or sampled records.
+`kernel` counts one batch (NumPy, or Numba in `compiled_kernel`), `PairAccumulator` sums batches,
+`distinct` keeps distinct or sampled records.
+
+The caller's thread decodes batches, mostly in PyArrow without the GIL, while worker threads count
+earlier batches, each into its own accumulator.  Only a few batches are in memory.  Counts are
+integers, so the result does not depend on the assignment of batches to threads.
 """
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import LifoQueue
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage._numerics import Integers
+from seepage._results import Progress
+from seepage.data.counting.kernel import PairCells, compiled_pays, count_batch
+from seepage.data.domain import Domain
+from seepage.data.pairs import (
+    PairCounts,
+    marginal_offsets,
+    pair_offsets,
+    pairs_by_shape,
+    put_stack,
+    stacked,
+)
+from seepage.errors import DomainError
+
+if TYPE_CHECKING:
+    from seepage.data.table.scan import CodedBatch, TableScan
+
+
+DECODED_AHEAD = 2
+"""Batches decoded ahead of those that are being counted."""
+MAX_SHARED_CELLS = 1 << 26
+"""Pair cells of all threads together (512 MB); larger tables are counted by fewer threads."""
+MAX_SIZE = 1 << 16
+"""Maximum alphabet size: codes have 16 bits."""
+
+Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Sequence[int]]
+"""The codes of some rows, one array per column, and the columns' alphabet sizes."""
+
+
+class PairAccumulator:
+    """Counts of every pair of columns, summed over batches of codes.
+
+    It grows with the alphabets, and accumulators of other batches can be merged into it.  Its state
+    is plain arrays, so it can be pickled.
+
+    Parameters
+    ----------
+    columns
+        The number of columns.
+    expected
+        Total number of rows to count, if known: Numba is used if they are many.
+
+    Notes
+    -----
+    The kernel leaves out code 0.  With n rows, marginals m_a(i) and pair counts t(i, j), its counts
+    follow once from the sums over all batches:
+
+        m_a(0) = n - sum of m_a(i), i >= 1
+        t(0, j) = m_b(j) - sum of t(i, j), i >= 1
+        t(i, 0) = m_a(i) - sum of t(i, j), j >= 1
+
+    Memory: 8 bytes per pair cell, twice that while a table grows.
+
+    Examples
+    --------
+    >>> accumulator = PairAccumulator(2)
+    >>> accumulator.add([np.array([0, 1, 1]), np.array([0, 0, 1])], sizes=(2, 2))
+    >>> accumulator.add([np.array([0, 2]), np.array([1, 1])], sizes=(3, 2))
+    >>> from seepage import Attribute
+    >>> domain = Domain([Attribute("a", ("x", "y", "z")), Attribute("b", ("no", "yes"))])
+    >>> accumulator.counts(domain).table("a", "b").tolist()
+    [[1, 1], [1, 1], [0, 1]]
+    """
+
+    def __init__(self, columns: int, expected: int = 0) -> None:
+        self.rows = 0
+        self._expected = expected
+        self._cells = PairCells((1,) * columns)
+
+    def add(self, codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> None:
+        """Add a batch of rows.
+
+        Parameters
+        ----------
+        codes
+            One array of unsigned integers per column, all of the same length.
+        sizes
+            Alphabet size of each column; codes must be below it.
+        """
+        if max(sizes) > MAX_SIZE:
+            raise DomainError(
+                f"an attribute may have at most {MAX_SIZE:,} values, got {max(sizes):,}"
+            )
+        rows = len(codes[0])
+        narrow = [
+            np.require(column, np.uint8 if column.itemsize == 1 else np.uint16, ("C", "A"))
+            for column in codes
+        ]
+        self._cells = self._cells.with_room(sizes)
+        compiled = compiled_pays(max(self.rows + rows, self._expected), sizes)
+        wrong = count_batch(narrow, sizes, self._cells, compiled=compiled)
+        if wrong >= 0:
+            most = int(narrow[wrong].max())
+            raise DomainError(f"codes of column {wrong} must be below {sizes[wrong]}, got {most}")
+        self.rows += rows
+
+    def merge(self, other: "PairAccumulator") -> None:
+        """Add the counts of another accumulator with the same meaning of codes."""
+        self._cells = self._cells.with_room(other._cells.capacities)
+        self._cells.add(other._cells)
+        self.rows += other.rows
+
+    def counts(
+        self, domain: Domain, orders: Sequence[NDArray[np.integer]] | None = None
+    ) -> PairCounts:
+        """Return the pair counts.
+
+        Parameters
+        ----------
+        domain
+            The columns' attributes.
+        orders
+            For each column, the code under which each value of its attribute was counted; by
+            default value i has code i.
+        """
+        if orders is None:
+            orders = [np.arange(size) for size in domain.sizes]
+        cells = self._cells.with_room([int(order.max()) + 1 for order in orders])
+        marginals = cells.marginals.copy()
+        for column, start in enumerate(cells.starts[:-1]):
+            marginals[start] = self.rows - cells.marginal(column)[1:].sum()
+        codes = np.concatenate(orders)
+        starts, offsets = marginal_offsets(domain.sizes), pair_offsets(domain.sizes)
+        counts = np.empty(offsets[-1], dtype=np.int64)
+        for pairs, a, b in pairs_by_shape(cells.capacities, domain.sizes):
+            tables = _with_code_zero(cells, marginals, pairs, a, b)
+            rows = stacked(codes, starts[a], domain.sizes[a[0]])
+            columns = stacked(codes, starts[b], domain.sizes[b[0]])
+            table = np.arange(len(pairs))[:, None, None]
+            put_stack(counts, offsets[pairs], tables[table, rows[:, :, None], columns[:, None, :]])
+        parts = np.split(marginals, cells.starts[1:-1])
+        ordered = [part[order] for part, order in zip(parts, orders, strict=True)]
+        return PairCounts(domain, ordered, counts)
+
+
+def _with_code_zero(
+    cells: PairCells, marginals: Integers, pairs: Integers, a: Integers, b: Integers
+) -> Integers:
+    """Return tables of one shape, completed by the counts of code 0 (see `PairAccumulator`)."""
+    rows, columns = cells.capacities[a[0]], cells.capacities[b[0]]
+    tables = stacked(cells.tables, cells.offsets[pairs], rows, columns).copy()
+    of_a = stacked(marginals, cells.starts[a], rows)
+    of_b = stacked(marginals, cells.starts[b], columns)
+    tables[:, 0, 1:] = of_b[:, 1:] - tables[:, 1:, 1:].sum(axis=1)
+    tables[:, :, 0] = of_a - tables[:, :, 1:].sum(axis=2)
+    return tables
+
+
+def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCounts:
+    """Return the pair counts of a table scan, in its final domain."""
+
+    def count(batches: "Iterator[CodedBatch]") -> PairAccumulator:
+        return count_batches(
+            ((batch.codes, batch.sizes) for batch in batches),
+            len(scan.names),
+            rows_total=scan.rows_total,
+        )
+
+    counted = scan.read(count, progress)
+    return counted.counts(*scan.finish())
+
+
+def count_batches(
+    batches: Iterable[Batch], columns: int, *, rows_total: int | None = None
+) -> PairAccumulator:
+    """Return the accumulated counts of all batches, using every core.
+
+    Parameters
+    ----------
+    batches
+        Iterated over in the caller's thread; an exception there or in a worker thread ends the
+        count and is raised unchanged.
+    columns
+        The number of columns.
+    rows_total
+        The number of rows; None if unknown: then NumPy counts until the rows counted would have
+        justified Numba.
+    """
+    workers = usable_cores()
+    expected = (rows_total or 0) // workers
+    accumulators = [PairAccumulator(columns, expected) for _ in range(workers)]
+    idle: LifoQueue[PairAccumulator] = LifoQueue()
+    for accumulator in accumulators:
+        idle.put(accumulator)
+
+    def count(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> None:
+        accumulator = idle.get()
+        try:
+            accumulator.add(codes, sizes)
+        finally:
+            idle.put(accumulator)
+
+    pending: deque[Future[None]] = deque()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="seepage-count")
+    try:
+        for codes, sizes in batches:
+            while len(pending) >= _max_pending(sizes, workers):
+                pending.popleft().result()
+            pending.append(pool.submit(count, codes, sizes))
+        for future in pending:
+            future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    for accumulator in accumulators[1:]:
+        accumulators[0].merge(accumulator)
+    return accumulators[0]
+
+
+def _max_pending(sizes: Sequence[int], workers: int) -> int:
+    """Return the maximum number of batches in memory; fewer if each thread's counts are large."""
+    cells = int(pair_offsets(sizes)[-1])
+    return max(1, min(workers + DECODED_AHEAD, MAX_SHARED_CELLS // max(cells, 1)))
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

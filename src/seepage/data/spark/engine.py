@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from seepage.data.answers import LARGE_PART, MAX_PART, SMALL_PART, SMALL_TABLE
-from seepage.data.counting.count import PairAccumulator
+from seepage.data.counting import PairAccumulator
 from seepage.data.counting.distinct import Gathering
 from seepage.data.domain import ALL_OTHERS, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
