@@ -5,20 +5,19 @@ path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from seepage import _checks
 from seepage._options import takes
-from seepage._results import Progress
 from seepage.data.counting import count_scan
 from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import RecordOptions, Records
-from seepage.data.table.options import ENGINES, DataOptions, TableOptions, uses_spark
+from seepage.data.table.options import DataOptions, uses_spark
 from seepage.errors import DomainError, InputError
 
 RECODING_OPTIONS = ("columns", "drop", "pool")
@@ -111,26 +110,26 @@ def as_counted(
     With a domain `within`, tables are coded in it, and existing counts or records must have it;
     columns that it does not name are ignored.
     """
-    _checks.options(options, [option.name for option in fields(RecordOptions)])
-    table_options = options if within is None else {**options, "domain": within}
-    _checks.progress(options.get("progress"))
+    known = RecordOptions if records else DataOptions
+    _checks.options(options, [option.name for option in fields(known)])
+    given = {name: value for name, value in options.items() if value is not None}
+    coding = given if within is None else {**given, "domain": within}
     counted, what = data, "the data are"
     if isinstance(data, (str, os.PathLike)):
         what = f"{data} is"
-        if is_dataset_name(data):
+        if is_dataset_name(data) and not _needs_file(str(data), records, coding):
             from seepage.data.datasets import load_pairs
 
-            if _needs_file(str(data), records, table_options):
-                table, dataset_options = table_of(data, table_options)
-                return _read(table, records, **dataset_options)
             counted = load_pairs(str(data))
         elif is_pairs_file(data):
             counted = PairCounts.load(data)
     if not isinstance(counted, (PairCounts, Records)):
-        return _read(data, records, **table_options)
-    allowed = (*RECODING_OPTIONS, *FIXING_OPTIONS, "progress")
-    _allow_only(allowed, options, f"{what} counted already")
-    return _within(_recoded(counted, options), within)
+        table, coding = table_of(data, coding)
+        return Records.from_data(table, **coding) if records else _count(table, coding)
+    for name in given:
+        if name not in (*RECODING_OPTIONS, *FIXING_OPTIONS, "progress"):
+            raise InputError(f"{name} has no effect: {what} counted already", parameter=name)
+    return _within(_recoded(counted, given), within)
 
 
 def _within(counted: PairCounts | Records, domain: Domain | None) -> PairCounts | Records:
@@ -145,28 +144,18 @@ def _within(counted: PairCounts | Records, domain: Domain | None) -> PairCounts 
     return counted
 
 
-def _read(
-    data: Any,
-    records: bool,
-    *,
-    engine: str | None = None,
-    progress: Progress | None = None,
-    **options: Any,
-) -> PairCounts | Records:
-    """Return the distinct records or the pair counts of a table."""
-    engine = _checks.choice("auto" if engine is None else engine, "engine", ENGINES)
-    if records:
-        return Records.from_data(data, engine=engine, progress=progress, **options)
-    table = TableOptions.from_keywords(**options)
-    if uses_spark(data, engine, table.person):
+def _count(data: Any, coding: Mapping[str, Any]) -> PairCounts:
+    """Return the pair counts of a table."""
+    options = DataOptions(**coding)
+    if uses_spark(data, options.engine, options.person):
         from seepage.data.spark.engine import count_with_spark
 
-        counted = count_with_spark(data, table)
+        counted = count_with_spark(data, options)
     else:
         from seepage.data.table.scan import open_scan
 
-        counted = count_scan(open_scan(data, table), progress)
-    return counted if table.pool is None else pool_rare(counted, table.pool)
+        counted = count_scan(open_scan(data, options), options.progress)
+    return counted if options.pool is None else pool_rare(counted, options.pool)
 
 
 def is_counted(data: Any, *, datasets: bool = False) -> bool:
@@ -222,21 +211,14 @@ def _dataset_options(defaults: Mapping[str, Any], options: dict[str, Any]) -> di
     return merged
 
 
-def _recoded(counted: PairCounts | Records, options: Mapping[str, Any]) -> PairCounts | Records:
+def _recoded(counted: PairCounts | Records, given: Mapping[str, Any]) -> PairCounts | Records:
     """Return counts or records with columns selected, and rare values pooled."""
-    table = TableOptions.from_keywords(**{name: options.get(name) for name in RECODING_OPTIONS})
-    names = table.choose(counted.domain.names)
+    used = {name: given[name] for name in (*RECODING_OPTIONS, "progress") if name in given}
+    options = DataOptions(**used)
+    names = options.choose(counted.domain.names)
     if tuple(names) != counted.domain.names:
         counted = counted.select(names)
-    return counted if table.pool is None else pool_rare(counted, table.pool)
-
-
-def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:
-    """Raise an InputError for options that have no effect."""
-    for name, value in options.items():
-        given = value is not None and (name, value) != ("engine", "auto")
-        if given and name not in allowed:
-            raise InputError(f"{name} has no effect: {why}", parameter=name)
+    return counted if options.pool is None else pool_rare(counted, options.pool)
 
 
 def is_pairs_file(path: str | os.PathLike[str]) -> bool:
