@@ -131,14 +131,9 @@ class AnswerRule:
                     "in it",
                     parameter="order",
                 )
-        groups = [[value] for value in scale]
-        sizes = [of.get(value, 0) for value in scale]
-        while len(groups) > 1 and min(sizes) < self.share * people:
-            lightest = sizes.index(min(sizes))
-            beside = [k for k in (lightest - 1, lightest + 1) if 0 <= k < len(groups)]
-            first = min(lightest, min(beside, key=sizes.__getitem__))
-            groups[first : first + 2] = [groups[first] + groups[first + 1]]
-            sizes[first : first + 2] = [sizes[first] + sizes[first + 1]]
+        starts = joined([of.get(value, 0) for value in scale], self.share * people, len(scale))
+        groups = [scale[start:stop] for start, stop in pairwise([*starts, len(scale)])]
+        sizes = [sum(of.get(value, 0) for value in group) for group in groups]
         labels = [g[0] if len(g) == 1 else f"{g[0]} to {g[-1]}" for g in groups]
         merged = [(v, b) for g, b in zip(groups, labels, strict=True) if len(g) > 1 for v in g]
         missing = [MISSING] if of.get(MISSING, 0) >= self.share * people else []
@@ -200,7 +195,9 @@ def interval_edges(numbers: NumberSummary, people: int, share: float) -> tuple[f
                 edges.add(float(values[stop]))
         start = stop
     inner = sorted(edge for edge in edges if values[0] < edge <= values[-1])
-    return (-math.inf, *_joined(inner, values, masses, share), math.inf)
+    interval = np.searchsorted(inner, values, side="right")
+    starts = joined(np.bincount(interval, masses).tolist(), share, MOST_ANSWERS)
+    return (-math.inf, *(inner[start - 1] for start in starts[1:]), math.inf)
 
 
 def _quantiles(values: Floats, masses: Floats, step: float, integral: bool) -> Iterator[float]:
@@ -233,17 +230,24 @@ def _roundest(low: float, high: float, integral: bool) -> float:
     return float(high)
 
 
-def _joined(edges: list[float], values: Floats, masses: Floats, share: float) -> list[float]:
-    """Return inner edges without those around intervals that are too light, or too many."""
-    while edges:
-        index = np.searchsorted(edges, values, side="right")
-        sizes = np.bincount(index, masses, minlength=len(edges) + 1).tolist()
-        if min(sizes) >= share and len(sizes) <= MOST_ANSWERS:
-            break
-        lightest = sizes.index(min(sizes))
-        beside = [k for k in (lightest - 1, lightest + 1) if 0 <= k < len(sizes)]
-        del edges[min(lightest, min(beside, key=sizes.__getitem__))]
-    return edges
+def joined(sizes: Sequence[float], least: float, most: int) -> list[int]:
+    """Return where groups of neighbours start: the lightest joins the lighter one beside it.
+
+    While a group is lighter than `least`, or there are more than `most`.
+
+    Examples
+    --------
+    >>> joined([5, 1, 2, 9], 3, 4)
+    [0, 1, 3]
+    """
+    starts, left = list(range(len(sizes))), list(sizes)
+    while len(left) > 1 and (min(left) < least or len(left) > most):
+        lightest = left.index(min(left))
+        beside = [k for k in (lightest - 1, lightest + 1) if 0 <= k < len(left)]
+        first = min(lightest, min(beside, key=left.__getitem__))
+        left[first : first + 2] = [left[first] + left[first + 1]]
+        del starts[first + 1]
+    return starts
 
 
 def interval_labels(edges: Sequence[float], numbers: NumberSummary) -> tuple[str, ...]:

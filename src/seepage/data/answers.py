@@ -122,16 +122,16 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> FixedDomain:
     names = options.choose(source.names)
     part = RandomPart(own_seed("part", rng), 2**64, options.person, source.fields)
     batches, part = _read_part(source, names, part, options.scope == "table")
-    held = _Held(source, _first_of_each(batches, options.person, source.fields))
+    held = pa.Table.from_batches(_first_of_each(batches, options.person, source.fields))
     merging, scale = options.merges_answers, min(1.0, part.threshold / 2**64)
-    people = held.rows_total / scale
+    people = held.num_rows / scale
     share = least_share(round(people if options.scope == "table" else people * (1 - scale)))
-    numbers = _numbers(held, options) if merging else {}
-    cuts = {name: interval_edges(one, held.rows_total, share) for name, one in numbers.items()}
+    numbers = _numbers(held, options, source.fields) if merging else {}
+    cuts = {name: interval_edges(one, held.num_rows, share) for name, one in numbers.items()}
     for name in options.keep:
         if len(cuts.get(name, ())) == 2:  # a single interval
-            cuts[name] = interval_edges(numbers[name], held.rows_total, 0.0)
-    domain, counts = _scan(held, options, cuts)
+            cuts[name] = interval_edges(numbers[name], held.num_rows, 0.0)
+    domain, counts = _scan(held, options, source.fields, cuts)
     for name in options.order:
         domain.index(name)
     rule = AnswerRule(options, share, scale)
@@ -152,27 +152,11 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> FixedDomain:
     values |= {name: len(one.distinct()[0]) for name, one in numbers.items() if cuts[name]}
     excluded = None if options.scope == "table" else part
     return FixedDomain(
-        Domain(attributes), excluded, held.rows_total, values, tuple(left_out), merging
+        Domain(attributes), excluded, held.num_rows, values, tuple(left_out), merging
     )
 
 
 # The part -----------------------------------------------------------------------------------------
-
-
-class _Held:
-    """The records of a part, held in memory: a `Source`."""
-
-    def __init__(self, source: Source, batches: list[pa.RecordBatch]) -> None:
-        self.names, self.fields, self._batches = source.names, source.fields, batches
-        self.rows_total: int = sum(batch.num_rows for batch in batches)
-
-    def type_of(self, name: str) -> pa.DataType:
-        """Return the type of a column."""
-        return self._batches[0].schema.field(name).type
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns."""
-        return (batch.select(list(columns)) for batch in self._batches)
 
 
 def _read_part(
@@ -224,16 +208,16 @@ def _first_of_each(
     ]
 
 
-def _numbers(held: _Held, options: "RecordOptions") -> dict[str, NumberSummary]:
+def _numbers(held: pa.Table, options: "RecordOptions", fields: bool) -> dict[str, NumberSummary]:
     """Return summaries of the columns of numbers that the options neither bin nor order."""
     chosen = [
         column
-        for column in columns_of(held.names, options, fields=held.fields)
+        for column in columns_of(held.column_names, options, fields=fields)
         if options.given_rule(column.name) is None
         and column.name not in options.order
-        and (held.fields or is_number_type(held.type_of(column.name)))
+        and (fields or is_number_type(held.schema.field(column.name).type))
     ]
-    found = zip(chosen, summaries_of(held, chosen) if chosen else (), strict=True)
+    found = zip(chosen, summaries_of(open_frame(held), chosen) if chosen else (), strict=True)
     return {
         column.name: summary
         for column, summary in found
@@ -242,7 +226,10 @@ def _numbers(held: _Held, options: "RecordOptions") -> dict[str, NumberSummary]:
 
 
 def _scan(
-    held: _Held, options: "RecordOptions", cuts: Mapping[str, tuple[float, ...]]
+    held: pa.Table,
+    options: "RecordOptions",
+    fields: bool,
+    cuts: Mapping[str, tuple[float, ...]],
 ) -> tuple[Domain, list[Integers]]:
     """Return the domain of the part, with the cuts as bins, and the counts of its values."""
     bins = options.bins
@@ -251,19 +238,15 @@ def _scan(
         bins = {**rest, **{name: edges or "none" for name, edges in cuts.items()}}
     most = MAX_ALPHABET if options.merges_answers else options.max_values
     table = replace(options, bins=bins, pool=None, max_values=most)
-    scan = TableScan(held, columns_of(held.names, table, fields=held.fields), table)
+    scan = TableScan(open_frame(held), columns_of(held.column_names, table, fields=fields), table)
 
-    def count(batches: Iterator[CodedBatch]) -> list[Integers]:
-        counts = [np.zeros(0, dtype=np.int64) for _ in scan.columns]
-        for batch in batches:
-            for index, (codes, size) in enumerate(zip(batch.codes, batch.sizes, strict=True)):
-                counts[index] = np.bincount(codes, minlength=size) + _padded(counts[index], size)
-        return counts
+    def gather(batches: Iterator[CodedBatch]) -> list[Integers]:
+        parts = zip(*(batch.codes for batch in batches), strict=True)
+        return [np.concatenate(column) for column in parts]
 
-    counts = map(_padded, scan.read(count), scan.sizes)
+    codes = scan.read(gather)
     domain, orders = scan.finish()
-    return domain, [part[order] for part, order in zip(counts, orders, strict=True)]
-
-
-def _padded(counts: Integers, size: int) -> Integers:
-    return np.pad(counts, (0, size - len(counts)))
+    return domain, [
+        np.bincount(column, minlength=int(order.max()) + 1)[order]
+        for column, order in zip(codes, orders, strict=True)
+    ]
