@@ -38,19 +38,17 @@ def people():
 
 
 def corr_rr(codes, chances, limit, rng):
-    """Both phases person by person: their estimates, averaged by the numbers of people."""
+    """Both phases, one draw per person: their estimates, averaged by the numbers of people."""
     n, d = codes.shape
     first = n // 10
     split, whole = GRR(3, limit / d), GRR(3, limit)
     estimates = [split.estimate(split.perturb(codes[:first, j], rng)) for j in range(d)]
-    reports = np.empty((n - first, d), int)
-    for person, answers in enumerate(codes[first:]):
-        pivot = rng.integers(d)
-        report = whole.perturb(answers[[pivot]], rng).values[0]
-        for j in range(d):
-            others = [value for value in range(3) if value != report]
-            copies = j == pivot or rng.random() < chances[pivot, j]
-            reports[person, j] = report if copies else rng.choice(others)
+    everyone, pivot = np.arange(n - first), rng.integers(d, size=n - first)
+    report = whole.perturb(codes[first:][everyone, pivot], rng).values[:, None]
+    copies = rng.random((n - first, d)) < chances[pivot]
+    copies[everyone, pivot] = True
+    others = (report + rng.integers(1, 3, (n - first, d))) % 3
+    reports = np.where(copies, report, others)
     q, gap = 1 / (math.exp(limit) + 2), math.expm1(limit) / (math.exp(limit) + 2)
     shares = np.array([np.bincount(column, minlength=3) for column in reports.T]) / len(reports)
     return 0.1 * np.array([e.frequencies for e in estimates]) + 0.9 * (shares - q) / gap
@@ -167,8 +165,9 @@ def test_children_are_the_authors_and_the_error_is_the_bias(people):
     assert DISTORTION == 0.1
 
 
-def test_matrices_that_are_too_large_are_not_optimised(people, monkeypatch):
-    monkeypatch.setattr(joint_perturbation, "MAX_CELLS", 30)
+@pytest.mark.parametrize("name", ["MAX_VALUES", "MAX_CELLS"])
+def test_matrices_that_are_too_large_are_not_optimised(people, monkeypatch, name):
+    monkeypatch.setattr(joint_perturbation, name, {"MAX_VALUES": 2, "MAX_CELLS": 30}[name])
     assert coordinated_perturbation(people, 2.0, 1000) is None
 
 

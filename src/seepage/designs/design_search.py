@@ -361,15 +361,7 @@ class DesignRun:
         return msgspec.structs.replace(form, observed=tuple(json_ready(shown.tolist())))
 
     def _notes(self) -> Iterator[str]:
-        problem = self.problem
         if self.records.fixed is not None:
             yield from self.records.fixed.notes()
-        for attribute in problem.domain:
-            if attribute.size == 1:
-                yield f"{attribute.name!r} has one value: nothing to ask"
-        unimportant = problem.collected & (problem.importance[: len(problem.domain)] == 0)
-        for j in np.flatnonzero(unimportant).tolist():
-            name = problem.domain.names[j]
-            yield f"{name!r} has importance 0: asked only where that costs nothing"
         if self.ended != "no better form":
             yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"

@@ -32,8 +32,9 @@ LEAST_CHANCE = 1e-6
 MAX_EPSILON = 16.0
 """Largest budget of the linear program of CoP, which has e^eps as a coefficient."""
 
-MAX_CELLS = 20_000
-"""Maximum number of cells of all matrices of CoP, whose linear program takes about 2 s then."""
+MAX_VALUES, MAX_CELLS = 40, 20_000
+"""Maximum number of values of an attribute, and of cells of all matrices of CoP: the linear program
+takes about 2 s then, and 6 s for a single matrix of 68 values."""
 
 SIMULATED_PEOPLE = 5_000
 """People drawn from the table for the bias of CoP."""
@@ -122,7 +123,7 @@ def coordinated_perturbation(records: Records, limit: float, people: int) -> Joi
     pairs, sizes = records.pairs(), records.domain.sizes
     children = _children(pairs)
     aims = [np.full(k, 1 / k) for k in sizes] + [aim for *_, aim in children]
-    if sum(len(aim) ** 2 for aim in aims) > MAX_CELLS:
+    if max(sizes) > MAX_VALUES or sum(len(aim) ** 2 for aim in aims) > MAX_CELLS:
         return None
 
     def excess(epsilon: float) -> float:

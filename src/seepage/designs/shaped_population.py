@@ -45,8 +45,8 @@ MAX_CUT_ROUNDS = 4
 CUT_TOLERANCE = 5e-3
 """Relative excess over a limit up to which mixing with the neutral report replaces a cut."""
 
-MAX_CUTS, RECENT_REPORTS = 200, 60
-"""Maximum number of cuts in the programs, and the last reports whose slacks decide which stay."""
+MAX_CUTS = 200
+"""Maximum number of cuts in the programs."""
 
 NEWTON_STEPS = 6
 """Newton steps of `tilted`; approximate, as every limit is certified on the other records."""
@@ -191,7 +191,7 @@ class CertifiedReports(AdmissibleReports):
         self._possible = np.vstack([table.possible(name) for name in target_limits])
         radius = mixture_radius(SAMPLE_RATIO * totals, level)
         self._radius = np.where(np.isfinite(radius), radius, 1e3)
-        self._cuts = self._recent = np.zeros((0, self.cells))
+        self._cuts = np.zeros((0, self.cells))
         start, pairs = 0, []
         for index, (name, limit) in enumerate(target_limits.items()):
             rows = range(start, start + len(table.targets[name]))
@@ -240,15 +240,13 @@ class CertifiedReports(AdmissibleReports):
         ]
         return cuts, float(self._kept_shares(high, low)[0])
 
-    def _add_cuts(self, report: Floats, cuts: list[Floats]) -> None:
-        """Add cuts; above `MAX_CUTS`, keep the half with the least slack at recent reports."""
-        self._recent = np.vstack([self._recent, report])[-RECENT_REPORTS:]
+    def _add_cuts(self, cuts: list[Floats]) -> None:
+        """Add cuts; above `MAX_CUTS`, keep the newer half."""
         self._cuts = np.vstack([self._cuts, *cuts])
         if len(self._cuts) <= MAX_CUTS:
             self._programs.add(np.array(cuts))
             return
-        slacks = (-self._cuts @ self._recent.T).min(axis=1)
-        self._cuts = self._cuts[np.argsort(slacks)[: MAX_CUTS // 2]]
+        self._cuts = self._cuts[-MAX_CUTS // 2 :]
         self._programs = self._linear_programs(self._cuts)
 
     def best_report(self, gain: Floats) -> Floats | None:
@@ -261,7 +259,7 @@ class CertifiedReports(AdmissibleReports):
             mixed = kept * (report - 1) + 1
             if not cuts:
                 break
-            self._add_cuts(report, cuts)
+            self._add_cuts(cuts)
         return mixed
 
     def initial_reports(self) -> Floats:
