@@ -1,8 +1,12 @@
 """People, domains and plans that the tests of plans share."""
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 
+import seepage as sp
+from searches import find_design
 from seepage.collection.report_leakage import PairSums
 from seepage.collection.report_source import open_reports, reports_schema
 from seepage.collection.report_vectors import add_reports
@@ -137,6 +141,13 @@ def three_forms(pairs):
         matrix(pairs.domain, ["sex", "ill", "age"], 1.5),
     ]
     return forms_plan(pairs, channels, [0.5, 0.3, 0.2])
+
+
+@cache
+def survey_design():
+    """A design of a survey with shaped forms."""
+    columns = ["coffee", "sleep", "medication"]
+    return find_design(sp.make_survey(2_000), 2.0, scope="table", columns=columns)
 
 
 def table_of(joint):

@@ -60,7 +60,7 @@ def test_checking_on_other_records_finds_an_exceeded_limit(people, found):
 
 
 def test_known_attributes_are_kept_and_used_again(people):
-    plan = sp.design(people, 1.0, known=["a0"], scope="table", seconds=5)
+    plan = sp.design(people, 1.0, known=["a0"], scope="table", seconds=1)
     assert any("conditional on a0" in note for note in plan.notes)
     again = plan.check(people)
     np.testing.assert_allclose(again.totals, plan.totals, atol=1e-12)
@@ -68,7 +68,7 @@ def test_known_attributes_are_kept_and_used_again(people):
 
 def test_a_plan_with_public_and_unprotected_attributes_is_checked(people):
     limits = {"a0": None, "a1": 3.0, "a2": 3.0, "a3": 3.0, "a4": None}
-    plan = sp.design(people, limits, public=["a0"], scope="table", seconds=5)
+    plan = sp.design(people, limits, public=["a0"], scope="table", seconds=1)
     assert plan["a0"].public
     assert plan["a4"].limit is None
     again = plan.check(people)

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from plan_examples import counts, forms_plan, people, plan_for, product, three_forms
-from searches import find_design
+from plan_examples import counts, forms_plan, people, plan_for, product, survey_design, three_forms
 from seepage.designs.strategies import RECORD_SMP, Strategy
 from seepage.errors import InputError
 from seepage.plan.designed_plan import plan_of_design
@@ -18,21 +17,15 @@ from seepage.plan.plan_precision import (
 from seepage.plan.plan_text import advice, people_sentence
 
 
-@pytest.fixture(scope="module")
-def found():
-    """A design with shaped forms."""
-    columns = ["coffee", "sleep", "medication"]
-    return find_design(sp.make_survey(2_000), 2.0, scope="table", columns=columns)
-
-
-def test_a_design_has_the_errors_that_it_was_found_with(found):
+def test_a_design_has_the_errors_that_it_was_found_with():
+    found = survey_design()
     plan = plan_of_design(found)
     assert not all(form.is_product for form in found.forms)
     ours = {name: float(each.sum()) for name, each in answer_variances(plan).items()}
     # the plan's nominal frequencies are rounded to whole percent
     assert [v / 2000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=0.03)
     assert plan.alternatives == found.comparison[:-1]
-    assert len(plan.alternatives) == 11
+    assert len(plan.alternatives) == 8
 
 
 def test_estimates_of_people_drawn_anew_vary_as_expected():
@@ -40,9 +33,9 @@ def test_estimates_of_people_drawn_anew_vary_as_expected():
     plan = three_forms(pairs)
     expected = {name: float(each.sum()) for name, each in answer_variances(plan).items()}
     errors = {name: [] for name in expected}
-    for seed in range(150):
-        table = people(400, seed=seed + 10)
-        found = plan.estimate(plan.perturb(table, rng=seed))
+    reports = plan.perturb(people(150 * 400, seed=10), rng=10)
+    for run in range(150):
+        found = plan.estimate(reports.slice(400 * run, 400))
         for name in errors:
             truth = np.array(plan[name].frequencies)
             errors[name].append(((found[name].frequencies - truth) ** 2).sum())
@@ -61,9 +54,9 @@ def test_every_share_is_within_the_width_nineteen_times_of_twenty():
     number = plan.people_for(width)
     assert number == int(np.ceil(max(v.max() for v in variances.values()) * (1.96 / width) ** 2))
     truth, answer = np.array(plan[name].frequencies), int(variances[name].argmax())
-    inside = 0
-    for seed in range(300):
-        found = plan.estimate(plan.perturb(people(number, seed=seed), rng=seed))
+    reports, inside = plan.perturb(people(300 * number), rng=1), 0
+    for run in range(300):
+        found = plan.estimate(reports.slice(number * run, number))
         inside += abs(found[name].frequencies[answer] - truth[answer]) <= width
     assert abs(inside / 300 - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 300)
 

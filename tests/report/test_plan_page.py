@@ -9,9 +9,16 @@ import pytest
 from test_report_browser import CONTRAST, UNNAMED
 
 import seepage as sp
-from plan_examples import counts, forms_plan, matrix, plan_for, plan_of_forms, product
+from plan_examples import (
+    counts,
+    forms_plan,
+    matrix,
+    plan_for,
+    plan_of_forms,
+    product,
+    survey_design,
+)
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
-from searches import find_design
 from seepage.collection.client_files import questionnaire_page
 from seepage.designs.strategies import NO_NOISE
 from seepage.plan import Form
@@ -28,8 +35,7 @@ from seepage.plan.plan_text import ground, people_sentence, promise, unpromised
 
 @pytest.fixture(scope="module")
 def found():
-    columns = ["coffee", "sleep", "medication"]
-    return find_design(sp.make_survey(2_000), 2.0, scope="table", columns=columns)
+    return survey_design()
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +257,7 @@ def test_the_page_says_what_was_merged_and_two_designs_of_one_title_are_told_apa
     people = sp.make_survey(4_000).select(["age", "income", "coffee"])
     days = pa.array(np.random.default_rng(1).integers(0, 31, len(people)))
     found = {
-        str(limit): sp.design(people.append_column("days", days), limit, seconds=2, title="Days")
+        str(limit): sp.design(people.append_column("days", days), limit, seconds=0.5, title="Days")
         for limit in (1.0, 2.0)
     }
     assert found["1.0"].provenance.settings["values"] == {"days": 31}

@@ -258,7 +258,8 @@ def compare_limits(data: Any, limits: Sequence[float], **options: Any) -> LimitC
     Examples
     --------
     >>> import seepage as sp
-    >>> found = sp.compare_limits(sp.make_survey(2_000), [2, 1], seconds=2, shape="never")
+    >>> people = sp.make_survey(1_000).select(["coffee", "sleep"])
+    >>> found = sp.compare_limits(people, [2, 1], shape="never")
     >>> found.limits, [plan.confidence for plan in found.plans]
     ((1.0, 2.0), [0.975, 0.975])
     >>> strict, loose = found.to_arrow()["half_width"].to_pylist()
