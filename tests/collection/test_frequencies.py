@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from plan_examples import collected, counts, people, plan_for, table_of
+from plan_examples import collected, counts, forms_plan, people, plan_for, product, table_of
 from seepage._numerics import nearest_distribution
 from seepage.collection import report_vectors
 from seepage.errors import DomainError, InputError
@@ -167,7 +167,7 @@ def test_consistent_frequencies_are_the_nearest_distributions():
 
 def test_attributes_that_tell_nothing_are_listed():
     pairs = counts()
-    plan = plan_for(pairs, [1.0, 0.0, 1.0, 0.0], collect=pairs.domain.names)
+    plan = forms_plan(pairs, [product(sex=1.0, job=0.0, age=1.0, ill=0.0)])
     reports = plan.perturb(people(200))
     found = plan.estimate(reports)
     assert found.unestimated == ("job", "ill")
@@ -177,7 +177,7 @@ def test_attributes_that_tell_nothing_are_listed():
     with pytest.raises(InputError, match="do not determine the table of sex and job"):
         plan.table(reports, "sex", by="job")
     assert plan.estimate_pairs(reports).unestimated == ("job", "ill")
-    nothing = plan_for(pairs, 0.0, collect=pairs.domain.names)
+    nothing = forms_plan(pairs, [product(sex=0.0, job=0.0)])
     with pytest.raises(InputError, match="carry no information"):
         nothing.estimate_pairs(nothing.perturb(people(5)))
 

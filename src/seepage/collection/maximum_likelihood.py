@@ -42,7 +42,7 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.collection.regression import mean_of
-from seepage.collection.report_vectors import CHUNK_ENTRIES, row_products
+from seepage.collection.report_vectors import row_products
 from seepage.errors import InputError
 
 MAX_STEPS, MAX_CHANGE = 100, 4.0
@@ -50,6 +50,9 @@ MAX_STEPS, MAX_CHANGE = 100, 4.0
 
 MAX_PREDICTOR, MAX_ERROR = 20.0, 1e3
 """Linear predictors and standard errors of them above which coefficients are not determined."""
+
+CHUNK_ENTRIES = 1 << 18
+"""Likelihoods that are summed at once: they fit into the cache."""
 
 NEGLIGIBLE = 1e-10
 """Eigenvalues of scaled second derivatives that count as 0."""
@@ -116,24 +119,24 @@ class LogitLikelihood(NamedTuple):
         """Return the coefficients and their covariance."""
         count, records = self.design.shape[1], sum(form.weights.sum() for form in self.forms)
         parameters = np.zeros(sum(self.design.shape) + sum(len(form.free) for form in self.forms))
-        value = self.value(parameters)
+        value, gradient, information, hessian = self.derivatives(parameters)
         for _ in range(MAX_STEPS):
-            gradient, information, hessian = self.derivatives(parameters)
             diagonal = np.maximum(np.diag(information), np.abs(np.diag(hessian)))
             step = _inverse(hessian, diagonal) @ gradient
             length = max(np.abs(step[count:]).max(), np.abs(self.design @ step[:count]).max())
             step = step * min(1.0, MAX_CHANGE / length)
-            while (after := self.value(parameters + step)) < value - 1e-12 * records:
+            while (found := self.derivatives(parameters + step))[0] < value - 1e-12 * records:
                 step = step / 2.0
-            parameters, value = parameters + step, after
-            if gradient @ step < 1e-14 * records:
+            rise, parameters = gradient @ step, parameters + step
+            value, gradient, information, hessian = found
+            if rise < 1e-14 * records:
                 break
         else:
             raise _undetermined()
         beta, covariance = parameters[:count], _inverse(information, np.diag(information))
         known = (covariance @ information)[:count, :count]
         if weighted:
-            meat = self.derivatives(parameters, squared=True)[1]
+            meat = self.derivatives(parameters, squared=True)[2]
             covariance = covariance @ meat @ covariance
         covariance = covariance[:count, :count]
         errors = np.sqrt(np.einsum("xi,ij,xj->x", self.design, covariance, self.design))
@@ -145,29 +148,23 @@ class LogitLikelihood(NamedTuple):
             raise _undetermined()
         return beta, covariance
 
-    def value(self, parameters: Floats) -> float:
-        """Return the logarithm of the likelihood."""
-        total = 0.0
-        for form, (probabilities, _) in zip(self.forms, self._models(parameters), strict=True):
-            for likelihoods, rows in form.chunks():
-                total += float(form.weights[rows] @ np.log(likelihoods @ probabilities))
-        return total
-
     def derivatives(
         self, parameters: Floats, *, squared: bool = False
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return the gradient, the information and minus the second derivative.
+    ) -> tuple[float, Floats, Floats, Floats]:
+        """Return ln of the likelihood, its gradient, the information, minus the second derivative.
 
         The information is the sum of outer products of scores; `squared` for squares of weights.
         """
-        size = len(parameters)
+        value, size = 0.0, len(parameters)
         gradient, information, hessian = (np.zeros(s) for s in (size, (size, size), (size, size)))
         for form, (probabilities, slopes) in zip(self.forms, self._models(parameters), strict=True):
             weights = form.squares if squared else form.weights
             first = np.zeros(len(probabilities))
             second = np.zeros((len(first), len(first)))
             for likelihoods, rows in form.chunks():
-                ratios = likelihoods / (likelihoods @ probabilities)[:, None]
+                total = likelihoods @ probabilities
+                ratios = likelihoods / total[:, None]
+                value += float(weights[rows] @ np.log(total))
                 first += weights[rows] @ ratios
                 second += ratios.T @ (ratios * weights[rows, None])
             counts, scores = probabilities * first, probabilities[:, None] * slopes
@@ -175,7 +172,7 @@ class LogitLikelihood(NamedTuple):
             information += scores.T @ second @ scores
             surplus = weights.sum() * probabilities - counts
             hessian += slopes.T @ (slopes * surplus[:, None])
-        return gradient, information, information + hessian
+        return value, gradient, information, information + hessian
 
     def _models(self, parameters: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Yield p(c) of each form, and the derivatives of ln p(c), one column per parameter."""

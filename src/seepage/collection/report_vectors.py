@@ -39,7 +39,7 @@ from seepage.errors import InputError
 from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import DirectResponse
-from seepage.mechanisms.reports import ValueReports
+from seepage.mechanisms.reports import BitReports, ValueReports
 from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import wanted_of
@@ -284,16 +284,23 @@ def distinct_reports(
 ) -> tuple[list[Any], Floats, Floats]:
     """Return distinct reports, with the sums of the weights of their people and of the squares.
 
-    Only reports of single values are compared; others are returned as they are.
+    Reports of single values and of sets of up to 64 values are compared; others are returned as
+    they are.
     """
     given = np.ones(len(reports[0])) if weights is None else weights
     codes, size = np.zeros(len(given), dtype=np.int64), 1
     for column in reports:
-        outputs = int(column.values.max()) + 1 if isinstance(column, ValueReports) else MAX_DISTINCT
+        values: Any = None
+        outputs = MAX_DISTINCT
+        if isinstance(column, ValueReports):
+            values, outputs = column.values, int(column.values.max()) + 1
+        elif isinstance(column, BitReports) and column.words.shape[1] == 1:
+            sets, values = np.unique(column.words[:, 0], return_inverse=True)
+            outputs = len(sets)
         size *= outputs
         if size >= MAX_DISTINCT:
             return list(reports), given, given**2
-        codes = codes * outputs + column.values
+        codes = codes * outputs + values
     last = np.zeros(size, dtype=np.int64)
     last[codes] = np.arange(len(codes))
     sums = np.bincount(codes, given).astype(np.float64)
