@@ -44,6 +44,9 @@ LEAKS, SHOWN_WITNESSES, SHOWN_LIMITS = 5, 3, 20
 SHOWN_SOURCES, ABOUT_WIDTH = 12, 280
 """Maximum number of sources in the picture of one target, and the width of its bars' axis."""
 
+MAX_ATTRIBUTES = 100
+"""Of more attributes a page has the analysed budgets only, and as many pairs as of so many."""
+
 SHOWN_LIKELY, SHOWN_VALUES = 4, 10
 """Maximum number of likely values, and of shares of source values, of a pair."""
 
@@ -84,7 +87,7 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
         counted=how_many(matrix.pairs),
         caution=sample_caution(matrix.pairs),
         same_budget=len(set(matrix.epsilons.tolist())) == 1,
-        only_analysed=len(grid) == 1,
+        grid_note=_grid_note(grid),
         delta_text=delta_text,
         total_text=total_text,
         lower=lower_text,
@@ -115,12 +118,14 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
 def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
     """Return the matrix at each budget of `GRID`, all budgets in proportion, and itself.
 
-    In ascending order of budgets.  Only the matrix itself if its mechanisms are not those that the
-    registry creates by name; a budget that a mechanism does not accept is left out.
+    In ascending order of budgets.  Only the matrix itself if it has many attributes, or if its
+    mechanisms are not those that the registry creates by name; a budget that a mechanism does not
+    accept is left out.
     """
     largest = float(matrix.epsilons.max())
     names = [release.name for release in matrix.releases]
-    if not all(name is None or name in MECHANISMS for name in names):
+    known = all(name is None or name in MECHANISMS for name in names)
+    if not known or len(names) > MAX_ATTRIBUTES:
         return [matrix]
 
     def scaled(budget: float) -> LeakageMatrix:
@@ -139,6 +144,16 @@ def leakage_grid(matrix: LeakageMatrix) -> list[LeakageMatrix]:
         except InputError:
             continue
     return grid
+
+
+def _grid_note(grid: Sequence[LeakageMatrix]) -> str:
+    """Return why there are no other budgets to choose from; "" if there are."""
+    count = len(grid[0].domain)
+    if count > MAX_ATTRIBUTES:
+        few = f"the analysed budgets only, and the witnesses of the {MAX_ATTRIBUTES**2:,} largest"
+        return f"Of {count} attributes this page has the leakages at {few}."
+    known = len(grid) > 1 or count == 1
+    return "" if known else "Leakages at other budgets are not known for these mechanisms."
 
 
 def _content(analysis: Analysis, grid: Sequence[LeakageMatrix]) -> dict[str, Any]:
@@ -162,11 +177,11 @@ def _content(analysis: Analysis, grid: Sequence[LeakageMatrix]) -> dict[str, Any
             for point in grid
         ],
         "pair": _first_pair(analysis),
-        "pairs": [
-            None if target == source else _pair(matrix, target, source)
-            for target in range(len(names))
-            for source in range(len(names))
-        ],
+        "pairs": {
+            cell: _pair(matrix, *divmod(cell, len(names)))
+            for cell in np.argsort(-matrix.values, axis=None)[: MAX_ATTRIBUTES**2].tolist()
+            if matrix.values.flat[cell] > 0
+        },
         "csv": {
             "limits": analysis.verdict.to_csv(),
             "totals": analysis.totals.to_csv(),
@@ -192,7 +207,7 @@ def _first_pair(analysis: Analysis) -> dict[str, int] | None:
 
 
 def _pair(matrix: LeakageMatrix, target: int, source: int) -> dict[str, Any] | None:
-    """Return witness, saturation and shares of one pair; None if nothing leaks.
+    """Return witness, saturation and shares of one pair; None if its leakage has no witness.
 
     Values are given by index, shares under the two target values in ten-thousandths.
     """

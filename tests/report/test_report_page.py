@@ -116,6 +116,23 @@ def test_forty_attributes_fit_three_megabytes(attributes, values):
     assert len(page.encode()) < 3_000_000
 
 
+def test_a_page_of_many_attributes_has_the_witnesses_of_the_largest_leakages(monkeypatch):
+    found = analysed(synthetic(12, 3), mechanism="grr")
+    monkeypatch.setattr("seepage.report.MAX_ATTRIBUTES", 5)
+    page = report_page(found)
+    data = json.loads(re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1])
+    assert "analysed budgets only, and the witnesses of the 25 largest" in page
+    assert len(data["grid"]) == 1
+    kept = sorted(found.matrix.values.ravel(), reverse=True)[:25]
+    assert sorted((found.matrix.values.flat[int(c)] for c in data["pairs"]), reverse=True) == kept
+
+
+@pytest.mark.slow
+def test_three_hundred_attributes_fit_five_megabytes():
+    page = report_page(analysed(synthetic(300, 3), mechanism="grr"))
+    assert len(page.encode()) < 5_000_000
+
+
 def test_a_page_without_vl_convert_has_tables_and_says_so(small, monkeypatch):
     monkeypatch.setattr(_checks, "is_installed", lambda module: False)
     page = report_page(small)

@@ -63,13 +63,13 @@ function direction(app, target, source, open) {
   const value = app.value(target, source);
   const epsilon = grid[app.at].epsilons[source];
   const pair = pairs[target * app.names.length + source];
-  const saturation = pair ? pair.saturation ?? Infinity : 0;
+  const saturation = pair ? pair.saturation ?? Infinity : value > 0 ? NaN : 0;
   const curve = [[0, 0], ...grid.map((point, at) => [point.epsilons[source], app.value(target, source, at)])];
   const label =
     `Leakage of ${isolated(app.names[source])} about ${isolated(app.names[target])} against epsilon: ` +
-    `${nats(value)} nats at ${nats(epsilon)}, ` +
-    (Number.isFinite(saturation) ? `saturates at ${nats(saturation)}` : "does not saturate");
-  const seen = pair ? witnessText(app, target, source, pair) : "The source tells nothing about the target.";
+    `${nats(value)} nats at ${nats(epsilon)}` +
+    (saturation === Infinity ? ", does not saturate" : saturation >= 0 ? `, saturates at ${nats(saturation)}` : "");
+  const seen = pair ? witnessText(app, target, source, pair) : value > 0 ? "It is not among the leaks whose witnesses are on this page." : "The source tells nothing about the target.";
   return element(
     "div",
     { class: "direction" },
@@ -81,7 +81,7 @@ function direction(app, target, source, open) {
       element("span", { class: "witness" }, (pair && app.at !== analysed ? "As analysed: " : "") + seen),
     ),
     curveChart(label, curve, saturation, [epsilon, value]),
-    Number.isFinite(saturation) ? null : element("p", { class: "muted small" }, "No saturation: some source value excludes a target value."),
+    saturation !== Infinity ? null : element("p", { class: "muted small" }, "No saturation: some source value excludes a target value."),
     pair ? distributions(app, target, source, pair, open) : null,
   );
 }
