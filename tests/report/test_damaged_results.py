@@ -47,15 +47,19 @@ def _edited(path, junk):
     return result
 
 
-def _read(result, place):
+def _read(result, place, budgets):
     """Load a result and write its page; only an InputError may be raised.
 
-    Without pictures, which take half a second: see `test_extreme_numbers_are_drawn`.
+    Without pictures, which take half a second: see `test_extreme_numbers_are_drawn`.  Leakages at
+    other budgets do not depend on totals and on what people experience.
     """
     place.write_text(json.dumps(result), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(InputError):
         patch.setattr(page, "_people_picture", lambda analysis: None)
         patch.setattr(page, "_totals_picture", lambda analysis: None)
+        patch.setattr(page, "_about_picture", lambda analysis: None)
+        if not budgets:
+            patch.setattr(page, "leakage_grid", lambda matrix: [matrix])
         analysis = sp.Analysis.load(place)
         analysis._repr_html_()
         page.report_page(analysis)
@@ -101,7 +105,8 @@ def _edit_all(paths, every, folder):
     """Put each `every`th junk into each place, other ones into the next; leave each place out."""
     for number, path in enumerate(paths):
         for junk in [..., *JUNK[number % every :: every]]:
-            _read(_edited(path, junk), folder / "result.json")
+            budgets = path[0] not in ("experienced", "totals")
+            _read(_edited(path, junk), folder / "result.json", budgets)
 
 
 def test_extreme_numbers_are_drawn(tmp_path):
