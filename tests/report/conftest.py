@@ -1,7 +1,9 @@
 """A real browser for the report: the system's Chromium, driven by Playwright."""
 
+from functools import cache
+
 import pytest
-from report_pages import analysed
+from report_pages import analysed, synthetic
 
 import seepage as sp
 from seepage.report import report_page
@@ -60,3 +62,14 @@ def adult():
 def adult_page(adult):
     """The page of Adult at epsilon 1 with limit 5, made once."""
     return report_page(analysed(adult, limit=5.0, name="adult"))
+
+
+@pytest.fixture(scope="session")
+def forty_page():
+    """Return the page of forty attributes of some values, made once for each number."""
+
+    @cache
+    def page(values):
+        return report_page(analysed(synthetic(40, values), limit=8.0))
+
+    return page

@@ -108,8 +108,8 @@ def test_a_page_says_that_it_holds_shares_of_pairs(opened):
     assert page.locator("#pair .distributions").count() == 2
 
 
-def test_the_phone_shows_the_selected_cell(opened):
-    page = opened(analysed(synthetic(40, 2), limit=9.0), viewport={"width": 390, "height": 800})
+def test_the_phone_shows_the_selected_cell(opened, forty_page):
+    page = opened(forty_page(2), viewport={"width": 390, "height": 800})
     inside = """() => { const m = seepage.map;
       const box = document.querySelector("#map-scroll");
       const at = m.label + (m.order.indexOf(seepage.pair.source) + 0.5) * m.cell;
