@@ -44,6 +44,12 @@ def _records(table):
     return _declared(table, COLUMNS[table])
 
 
+@cache
+def _product(table):
+    """The design of a table without shaped reports."""
+    return sp.design(_records(table), 2.0, scope="table", shape="never", seconds=60)
+
+
 def _declared(table, columns):
     """The records of a table in the domain of all of it, declared: so they certify for people."""
     domain = sp.Records.from_data(_frame(table), columns=columns).domain
@@ -101,7 +107,7 @@ def plans(table):
     """Calibrated budgets, and designs with and without shaped reports."""
     records = _records(table)
     calibrated = sp.calibrate(records, 2.0, mechanism="grr", guarantee="exact")
-    product = sp.design(records, 2.0, scope="table", shape="never", seconds=60)
+    product = _product(table)
     people = sp.design(records, 2.0, shape="never", seconds=60)
     few = _declared(table, SHAPED[table])
     shaped = sp.design(few, 1.5, shape="forms", seconds=60)
@@ -115,8 +121,7 @@ def plans(table):
 
 def reports(table):
     """Reports drawn with a seed, and the frequencies estimated from them."""
-    records = _records(table)
-    plan = sp.design(records, 2.0, scope="table", shape="never", seconds=60)
+    plan = _product(table)
     drawn = plan.perturb(_frame(table).slice(0, 3_000).select(list(COLUMNS[table])), rng=7)
     estimate = plan.estimate(drawn)
     return {

@@ -80,7 +80,7 @@ def test_real_files_have_these_columns_that_are_no_answers_and_no_others(path, o
     ],
 )
 def test_photographs_are_named_by_image_and_person(name, csv, expected):
-    table = read_files(DATASETS[name].files, TEXT_OF[name], **csv)
+    table = read_files(DATASETS[name].files, TEXT_OF[name], **csv)[:20_000]
     assert no_answers(sp.check(table)) == expected
 
 
