@@ -101,7 +101,7 @@ def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.Reco
             forms = drawn_forms(plan, len(batch.codes[0]), source)
             arrays = perturbed_columns(plan, answers, forms, source)
         else:
-            names = read_identifiers(scan.beside, column, batch)
+            names = read_identifiers(scan.beside_values, column, batch)
             people = IdentifiedPeople(key, plan.collection, names)
             arrays = perturbed_columns(plan, answers, derived_forms(plan, names, key), people)
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

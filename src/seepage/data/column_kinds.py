@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.data.table.column import encoded, is_number_type, is_text_type, plain
-from seepage.data.table.labels import number_label, numbers_of
+from seepage.data.table.arrays import encoded, is_number_type, is_text_type, numbers_of, plain
+from seepage.data.table.labels import number_label
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,8 +137,8 @@ def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[st
     numbers, texts = np.full(len(values), np.nan), list[str | None]([None]) * len(values)
     if is_number_type(values.type) or (is_text_type(values.type) and fields):
         found = numbers_of(values, markers)
-        numbers = np.where(False if found.missing is None else found.missing, np.nan, found.values)
-        for index in () if found.texts is None else np.flatnonzero(found.texts).tolist():
+        numbers = np.where(found.missing, np.nan, found.values)
+        for index in np.flatnonzero(found.texts).tolist():
             numbers[index], texts[index] = np.nan, str(values[index].as_py()).strip()
     else:
         labels = values.cast(pa.string()).to_pylist()

@@ -23,10 +23,10 @@ from seepage.data.column_kinds import (
 )
 from seepage.data.domain import ALL_OTHERS, short_list
 from seepage.data.inputs import is_counted, table_of
-from seepage.data.table.column import readable
+from seepage.data.table.arrays import readable
 from seepage.data.table.labels import NUMBER, marker_labels
 from seepage.data.table.options import TableOptions, is_spark_frame
-from seepage.data.table.sources import BATCH_ROWS, FrameSource, Source, open_frame, open_source
+from seepage.data.table.sources import BATCH_ROWS, Source, open_frame, open_source
 from seepage.errors import DataWarning, InputError, Setting, TableError, Text
 
 MAX_RECORDS = BATCH_ROWS
@@ -318,7 +318,7 @@ def settle(
         chosen["missing_markers"] = {**given, **more}
     if notes:
         warnings.warn(DataWarning(joined("; ", notes)), stacklevel=stacklevel)
-    if isinstance(source, FrameSource) and not is_spark_frame(data):
+    if source.frame is not None and not is_spark_frame(data):
         data = source.frame.to_native()
     return data, chosen, notes
 
@@ -352,8 +352,8 @@ def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataC
 
 def _first_records(source: Source, names: Sequence[str]) -> tuple[pa.Table, bool]:
     """Return the first records of a source, and whether these are all."""
-    if isinstance(source, FrameSource):
-        source = FrameSource(source.frame.head(MAX_RECORDS + 1))
+    if source.frame is not None:
+        source = open_frame(source.frame.head(MAX_RECORDS + 1).to_native())
     batches, rows = list[pa.RecordBatch](), 0
     for batch in source.batches(names):
         batches.append(batch)

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ class Scan:
         self.batches, self.orders, self.domain = batches, orders, domain
         self.names = domain.names
         self.restarts = restarts
-        self.rows_total = None
+        self.source = SimpleNamespace(rows_total=None)
 
     def read(self, consume, progress=None):
         for _ in range(self.restarts):
@@ -42,7 +43,7 @@ class Scan:
             yield CodedBatch(codes, sizes, rows, None)
             rows += len(codes[0])
             if progress is not None:
-                progress(rows, self.rows_total)
+                progress(rows, self.source.rows_total)
 
     def finish(self):
         return self.domain, self.orders

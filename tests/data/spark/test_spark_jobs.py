@@ -9,7 +9,7 @@ import pytest
 
 from seepage.data.counting.distinct import record_priorities
 from seepage.data.spark import _one_line, translated_errors
-from seepage.data.spark.jobs import MAX_SHARD, Failed, Shard, _merge_task, plan_shards, task_row
+from seepage.data.spark.jobs import Failed, Shard, merge_results, plan_shards, task_row
 from seepage.data.table.bins import NumberSummary
 from seepage.errors import TableError
 
@@ -27,23 +27,18 @@ def raising(problem):
     return work
 
 
-def outcome(rows, finish=None):
-    made = list(_merge_task(finish)(iter(rows)))
+def outcome(rows):
+    made = list(merge_results(iter(rows)))
     return [pickle.loads(row["content"]) for part in made for row in part.to_pylist()]
 
 
 def test_results_are_merged_for_any_groups():
     rows = [task_row(shard, lambda shard=shard: numbers(10 * shard, 10)) for shard in range(7)]
-
-    def finish(total):
-        return total.distinct()[0].tolist()
-
-    groups = [
-        batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in _merge_task(None)(part)
-    ]
+    groups = [batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in merge_results(part)]
     for parts in (rows, rows[::-1], groups):
-        assert outcome(parts, finish) == [list(range(70))]
-    assert outcome([], finish) == []
+        (total,) = outcome(parts)
+        assert total.distinct()[0].tolist() == list(range(70))
+    assert outcome([]) == []
 
 
 def test_a_result_too_large_for_spark_raises(monkeypatch):
@@ -53,7 +48,6 @@ def test_a_result_too_large_for_spark_raises(monkeypatch):
     (failed,) = outcome([exceeds])
     assert failed.shard == 4
     assert str(failed.problem).startswith("2.02e-06 GB of counts or records are more than the 2e")
-    assert isinstance(outcome([fits], lambda total: total + total)[0], Failed)
 
 
 @pytest.mark.parametrize("problem", [ConnectionRefusedError(111, "refused"), EOFError()])
@@ -69,14 +63,9 @@ def test_the_error_of_the_first_shard_is_the_result():
     rows = [task_row(n, raising(TableError(f"shard {n}"))) for n in (8, 3, 5)]
     rows.insert(1, task_row(0, lambda: numbers(0, 5)))
     for parts in (rows, rows[::-1]):
-        [failed] = outcome(parts, lambda total: total)
+        [failed] = outcome(parts)
+        assert isinstance(failed, Failed)
         assert (failed.shard, repr(failed.problem)) == (3, "TableError('shard 3')")
-
-
-def test_an_error_of_finish_is_raised():
-    rows = [task_row(0, lambda: numbers(0, 5))]
-    [failed] = outcome(rows, lambda total: raising(TableError("why"))())
-    assert repr(failed.problem) == "TableError('why')"
 
 
 @pytest.mark.parametrize(
@@ -114,16 +103,11 @@ def test_shards_are_cut_at_row_groups(tmp_path):
     ]
     one, _, huge, last = (str(file) for file in files)
     assert plan_shards(files, cores=4) == [
-        ((one,), ((0, 1),), 0),
-        ((one,), ((2,),), 20),
-        ((huge,), ((0,),), 30),
-        ((last,), ((0, 1),), 230),
+        ({one: [0, 1, 2]}, 0),
+        ({huge: [0]}, 30),
+        ({last: [0, 1]}, 230),
     ]
-    assert plan_shards(files[:2], cores=1) == [
-        ((one,), ((0,),), 0),
-        ((one,), ((1,),), 10),
-        ((one,), ((2,),), 20),
-    ]
+    assert plan_shards(files[:2], cores=1) == [({one: [i]}, 10 * i) for i in range(3)]
     assert plan_shards([files[1]], cores=4) == []
 
 
@@ -131,23 +115,23 @@ def test_one_shard_may_have_row_groups_of_several_files(tmp_path):
     files = [written(tmp_path / f"{number}.parquet", [10]) for number in range(6)]
     shards = plan_shards(files, cores=1)
     assert [shard.first for shard in shards] == [0, 20, 40]
-    assert [len(shard.files) for shard in shards] == [2, 2, 2]
-    assert MAX_SHARD == 2**26
+    assert [len(shard.groups) for shard in shards] == [2, 2, 2]
 
 
-def rows_read(source, first):
-    return first, sum(batch.num_rows for batch in source.batches(["a"]))
+def test_a_shard_reads_its_row_groups_only(tmp_path):
+    file, other = (written(tmp_path / f"{number}.parquet", [10, 20]) for number in range(2))
 
+    def rows_read(source, first):
+        return first, sum(batch.num_rows for batch in source.batches(["a"]))
 
-def test_a_file_that_is_given_twice_is_read_twice(tmp_path):
-    file = written(tmp_path / "0.parquet", [10, 10])
-    (shard,) = plan_shards([file, file, file], cores=1)[1:2]
-    assert shard.run(rows_read) == (20, 20)
-    whole = Shard((str(file), str(file)), ((0, 1), (1,)), 0)
-    assert whole.run(rows_read) == (0, 30)
+    assert Shard({str(file): [1], str(other): [0, 1]}, 10).run(rows_read) == (10, 50)
 
 
 def test_no_shard_is_larger_than_the_largest(tmp_path, monkeypatch):
     monkeypatch.setattr("seepage.data.spark.jobs.MAX_SHARD", 15)
-    files = [written(tmp_path / "0.parquet", [5] * 9)]
-    assert [len(shard.groups[0]) for shard in plan_shards(files, cores=1)] == [3, 3, 3]
+    (file,) = files = [written(tmp_path / "0.parquet", [5] * 9)]
+    assert [shard.groups[str(file)] for shard in plan_shards(files, cores=1)] == [
+        [0, 1, 2],
+        [3, 4, 5],
+        [6, 7, 8],
+    ]

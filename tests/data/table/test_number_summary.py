@@ -57,6 +57,7 @@ def test_few_fractions_are_exact():
 
 def test_a_sample_is_bounded_and_does_not_depend_on_batches(monkeypatch):
     monkeypatch.setattr(bins, "SAMPLE_SIZE", 500)
+    monkeypatch.setattr(bins, "MAX_COUNTED", 400)
     monkeypatch.setattr(distinct, "MIN_BUFFER", 500)
     values = np.random.default_rng(7).normal(size=20_000)
     one, other = summarise(values, []), summarise(values, list(range(300, 20_000, 300)))
@@ -75,8 +76,9 @@ def test_sampled_quantiles_are_near_the_exact_ones():
     assert values.max() <= edges[-1]
 
 
-def test_integers_of_a_wide_span_are_sampled():
-    values = np.array([0, 10**9, 5, 5])
-    summary = summarise(values, [2])
+def test_few_numbers_of_a_wide_span_are_counted_however_many_records_there_are(monkeypatch):
+    monkeypatch.setattr(bins, "SAMPLE_SIZE", 20)
+    values = np.array([0, 10**9, 5, 5] * 100)
+    summary = summarise(values, [2, 150])
     assert summary.integral
-    assert summary.distinct()[0].tolist() == [0, 5, 10**9]
+    assert [part.tolist() for part in summary.distinct()] == [[0, 5, 10**9], [100, 200, 100]]

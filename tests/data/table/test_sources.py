@@ -153,11 +153,11 @@ def test_a_page_of_parquet_that_does_not_have_its_checksum(tmp_path):
             write_statistics=False,
         )
         content = file.read_bytes()
-        source = columnar.ColumnarSource(columnar.PARQUET, [file])
+        source = columnar.columnar_source(columnar.PARQUET, [file])
         assert sum(batch.num_rows for batch in source.batches(["n"])) == 1000
         place = content.index(bytes([7, 0, 0, 0]) * 100)
         file.write_bytes(content[:place] + b"\x06" + content[place + 1 :])
-        source = columnar.ColumnarSource(columnar.PARQUET, [file])
+        source = columnar.columnar_source(columnar.PARQUET, [file])
         if checksums:
             with pytest.raises(TableError, match=r"x.parquet cannot be read as Parquet: .*CRC"):
                 list(source.batches(["n"]))
@@ -250,10 +250,10 @@ def test_total_number_of_records(tmp_path):
     pyarrow.parquet.write_table(TABLE, tmp_path / "1.parquet")
     pyarrow.feather.write_feather(TABLE, tmp_path / "1.feather")
     (tmp_path / "1.csv").write_text("n,w\n1,a\n")
-    assert open_scan(tmp_path / "1.parquet").rows_total == 3
-    assert open_scan(tmp_path / "1.feather").rows_total == 3
-    assert open_scan(TABLE).rows_total == 3
-    assert open_scan(tmp_path / "1.csv").rows_total is None
+    assert open_scan(tmp_path / "1.parquet").source.rows_total == 3
+    assert open_scan(tmp_path / "1.feather").source.rows_total == 3
+    assert open_scan(TABLE).source.rows_total == 3
+    assert open_scan(tmp_path / "1.csv").source.rows_total is None
 
 
 def test_dictionaries_in_parquet_with_entries_that_never_occur(tmp_path):
@@ -276,7 +276,7 @@ def test_a_large_row_group_is_decoded_in_batches(tmp_path):
     rng = np.random.default_rng(1)
     table = pa.table({"n": rng.integers(0, 9, 300_000), "w": rng.choice(["a", "b"], 300_000)})
     pyarrow.parquet.write_table(table, tmp_path / "x.parquet", row_group_size=300_000)
-    batches = columnar.ColumnarSource(columnar.PARQUET, [tmp_path / "x.parquet"]).batches(["n"])
+    batches = columnar.columnar_source(columnar.PARQUET, [tmp_path / "x.parquet"]).batches(["n"])
     assert max(batch.num_rows for batch in batches) == columnar.BATCH_ROWS
     domain, codes = final_codes(tmp_path / "x.parquet")
     expected = final_codes(table)

@@ -157,13 +157,13 @@ def test_integers_that_no_float_equals_are_categories(tmp_path):
         assert values(table)["x"] == tuple(map(str, sorted(numbers, key=lambda n: (n % 256, n))))
         found = labels(table, missing_markers=[str(numbers[5])])["x"]
         assert [place for place, label in enumerate(found) if label == MISSING] == [5]
-        with pytest.raises(TableError, match=r"record 1: column 'x' (is a number that|must)"):
+        with pytest.raises(TableError, match=r"record 1: column 'x' must be a number"):
             read(table, bins={"x": 4})
 
 
-def test_too_many_integers_that_no_float_equals_raise_with_the_reason(tmp_path):
+def test_too_many_integers_that_no_float_equals_raise(tmp_path):
     numbers = [2**63 + 1 + step for step in range(1500)]
-    message = r"'x' has more than 1,000 values; bins cannot hold its numbers, .* drop it"
+    message = r"'x' has more than 1,000 values; drop it"
     for table in engines(numbers, tmp_path):
         with pytest.raises(TableError, match=message):
             read(table)
@@ -172,6 +172,7 @@ def test_too_many_integers_that_no_float_equals_raise_with_the_reason(tmp_path):
 
 def test_a_rare_number_beyond_the_sample_has_a_bin_of_its_own(monkeypatch):
     monkeypatch.setattr("seepage.data.table.bins.SAMPLE_SIZE", 20)
+    monkeypatch.setattr("seepage.data.table.bins.MAX_COUNTED", 20)
     numbers = np.zeros(2000)
     numbers[:60] = np.arange(60) * 1.5 + 1e6
     found = values(pa.table({"x": numbers}), bins="quantile:4")["x"]

@@ -173,7 +173,7 @@ def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCount
         return count_batches(
             ((batch.codes, batch.sizes) for batch in batches),
             len(scan.names),
-            rows_total=scan.rows_total,
+            rows_total=scan.source.rows_total,
         )
 
     counted = scan.read(count, progress)

@@ -112,14 +112,12 @@ class PrioritySample:
     ----------
     size
         The number of records kept.
-    share
-        The share of priorities, lowest first, that may enter the sample; all by default.
     """
 
-    def __init__(self, size: int, share: float = 1.0) -> None:
+    def __init__(self, size: int) -> None:
         self.kept = 0
         self._size = size
-        self._threshold = int(share * 2.0**64) if share < 1.0 else None
+        self._threshold: int | None = None
         self._values: list[NDArray[Any]] = []
         self._priorities: list[Priorities] = []
 

@@ -8,31 +8,24 @@ in groups and then all of them; the driver receives the domain and the counts.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from seepage.data.answers import LARGE_PART, MAX_PART, SMALL_PART, SMALL_TABLE
 from seepage.data.counting import PairAccumulator
 from seepage.data.counting.distinct import Gathering
 from seepage.data.domain import ALL_OTHERS, Domain
-from seepage.data.pairs import PairCounts, pair_offsets
+from seepage.data.pairs import PairCounts
 from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import translated_errors
 from seepage.data.spark.jobs import Input, open_input, run
-from seepage.data.table.bins import Edges, share_of
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import TableScan, check_records, columns_of, summaries_of
 from seepage.data.table.sources import Source
 
-Coding: TypeAlias = tuple[list[Column], TableOptions]
-"""The columns to code, and the table options with the domain."""
-
-MAX_FOUND_CELLS = 2**20
-"""Maximum number of pair cells that tasks count while they find values: 8 MB."""
-
-WIDENING = 8
-"""Factor on the share of records sampled for bin edges where too many numbers are missing."""
+SUMMARISED = 50
+"""Columns whose bin edges one job finds: their samples have up to 200 MB."""
 
 
 def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
@@ -49,8 +42,8 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     -----
     Files are counted in the active session, or in a local one started for it.  Bin edges of files
     equal those of the local engine, for any shards.  A DataFrame has no order: the bins of a column
-    with more than 262,144 fractional numbers depend on a random sample, and the rank of a quantile
-    is off by about 0.1% of the records (one standard deviation).
+    with more than 65,536 distinct numbers in more than 262,144 records depend on a random sample,
+    and the rank of a quantile is off by about 0.1% of the records (one standard deviation).
 
     A DataFrame is computed once if no column needs bins.  Otherwise the columns that need them are
     computed once more for the edges, and all columns once more to count.  If the numbers of a
@@ -62,68 +55,6 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
         new = partial(PairAccumulator, len(domain), table.rows_per_core)
         counts = _accumulate(table, options, domain, new).counts(domain)
     return counts
-
-
-def _find_domain(
-    table: Input, options: TableOptions, *, count: bool
-) -> tuple[Domain, PairCounts | None]:
-    """Return the domain of a table, and its counts if the same job could count; else None."""
-    if options.domain is not None:
-        return options.domain, None
-    columns = columns_of(table.names, options)
-    expected = table.rows_per_core if count else None
-    work = partial(find_values, options=options, expected=expected)
-    found: FoundTable = run(table, columns, work)
-    check_records(found.rows, found.kept)
-    edges = _find_edges(table, [column for column in found.parts if column.needs_edges])
-    without = [name for name, known in edges.items() if not known]
-    if without:
-        rules = options.bins if isinstance(options.bins, Mapping) else {ALL_OTHERS: options.bins}
-        options = replace(options, bins={**rules, **dict.fromkeys(without, "none")})
-        return _find_domain(table, options, count=count)
-    return found.in_domain(edges)
-
-
-def _find_edges(table: Input, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
-    """Return the bin edges of columns by name, empty if their numbers have no bins."""
-    edges = {column.name: column.given_edges for column in columns if column.given_edges}
-    share = share_of(table.rows)
-    while pending := [column for column in columns if column.name not in edges]:
-        work = partial(summarise, columns=pending, share=share)
-        edges |= run(table, pending, work, partial(edges_of_all, pending))
-        share *= WIDENING
-    return edges
-
-
-def _accumulate(
-    table: Input,
-    options: TableOptions,
-    domain: Domain,
-    new: Callable[[], Any],
-    part: RandomPart | None = None,
-) -> Any:
-    """Return the records coded in a domain, accumulated from a `new` accumulator per task.
-
-    Those of `part` are left out.
-    """
-    coding = plan_coding(table.names, options, domain)
-    choice = None if part is None else RecordChoice(part=part)
-    work = partial(accumulate_shard, coding=coding, new=new, choice=choice)
-    result: Found = run(table, coding[0], work)
-    check_records(result.rows, result.kept)
-    return result.parts[0]
-
-
-def split_frame(data: Any, rng: int) -> tuple[Any, Any]:
-    """Return a random part of a DataFrame as a table, and the rest.
-
-    A DataFrame may be computed anew for each job: it is kept, so that both are disjoint.
-    """
-    with translated_errors():
-        frame = data.persist()
-        share = LARGE_PART if frame.count() < SMALL_TABLE else SMALL_PART
-        part, rest = frame.randomSplit([share, 1 - share], rng)
-        return part.limit(MAX_PART).toArrow(), rest
 
 
 def gather_with_spark(
@@ -154,6 +85,63 @@ def gather_with_spark(
     return domain, _accumulate(table, options, domain, new_gathering, part)
 
 
+def split_frame(data: Any, rng: int) -> tuple[Any, Any]:
+    """Return a random part of a DataFrame as a table, and the rest.
+
+    A DataFrame may be computed anew for each job: it is kept, so that both are disjoint.
+    """
+    with translated_errors():
+        frame = data.persist()
+        share = LARGE_PART if frame.count() < SMALL_TABLE else SMALL_PART
+        part, rest = frame.randomSplit([share, 1 - share], rng)
+        return part.limit(MAX_PART).toArrow(), rest
+
+
+def _find_domain(
+    table: Input, options: TableOptions, *, count: bool
+) -> tuple[Domain, PairCounts | None]:
+    """Return the domain of a table, and its counts if the same job could count; else None."""
+    if options.domain is not None:
+        return options.domain, None
+    expected = table.rows_per_core if count else None
+    work = partial(find_values, options=options, expected=expected)
+    found: Found = run(table, options.choose(table.names), work)
+    check_records(found.rows, found.kept)
+    unbinned = [column for column in found.parts if column.needs_edges]
+    for start in range(0, len(unbinned), SUMMARISED):
+        columns = unbinned[start : start + SUMMARISED]
+        numbers = run(table, [c.name for c in columns], partial(summarise, columns=columns))
+        for column, summary in zip(columns, numbers.parts, strict=True):
+            column.set_edges(summary)
+    if without := [column.name for column in unbinned if not column.edges]:
+        rules = options.bins if isinstance(options.bins, Mapping) else {ALL_OTHERS: options.bins}
+        options = replace(options, bins={**rules, **dict.fromkeys(without, "none")})
+        return _find_domain(table, options, count=count)
+    domain = Domain(column.attribute()[0] for column in found.parts)
+    if found.counts is None or unbinned:
+        return domain, None
+    return domain, widened(found.counts, domain)
+
+
+def _accumulate(
+    table: Input,
+    options: TableOptions,
+    domain: Domain,
+    new: Callable[[], Any],
+    part: RandomPart | None = None,
+) -> Any:
+    """Return the records coded in a domain, accumulated from a `new` accumulator per task.
+
+    Those of `part` are left out.
+    """
+    inside = replace(options, domain=domain, bins=None, pool=None)
+    choice = None if part is None else RecordChoice(part=part)
+    work = partial(accumulate_shard, options=inside, new=new, choice=choice)
+    result: Found = run(table, domain.names, work)
+    check_records(result.rows, result.kept)
+    return result.parts[0]
+
+
 @dataclass
 class Found:
     """The results of some shards, which merge in any order.
@@ -164,14 +152,20 @@ class Found:
         Mergeable parts, such as the columns; empty without records.
     rows, kept
         Number of records, and of those that are not dropped.
+    counts
+        The pair counts of the kept records, if they were counted while values were found.
     """
 
     parts: Sequence[Any]
     rows: int = 0
     kept: int = 0
+    counts: PairCounts | None = None
 
-    def merge(self, other: Any) -> None:
+    def merge(self, other: "Found") -> None:
         """Add the results of other shards."""
+        counts = [part.counts for part in (self, other) if part.kept]
+        known = [part for part in counts if part is not None]
+        self.counts = merge_pairs(known) if known and len(known) == len(counts) else None
         for mine, theirs in zip(self.parts, other.parts, strict=False):
             mine.merge(theirs)
         self.parts = self.parts or other.parts
@@ -179,47 +173,9 @@ class Found:
         self.kept += other.kept
 
 
-@dataclass
-class FoundTable(Found):
-    """The values found in some shards, one `Column` each, and their pair counts if counted.
-
-    `counts` are those of the values in kept records; None if they were not counted, or if no
-    record is kept.
-    """
-
-    counts: PairCounts | None = None
-
-    def merge(self, other: "FoundTable") -> None:
-        """Add the values of other shards, and their counts unless there are too many cells."""
-        counts = [part.counts for part in (self, other) if part.kept]
-        super().merge(other)
-        known = [part for part in counts if part is not None]
-        self.counts = merge_pairs(known) if known and len(known) == len(counts) else None
-        if self.counts is not None and _too_many_cells(self.counts.domain.sizes):
-            self.counts = None
-
-    def in_domain(self, edges: Mapping[str, tuple[float, ...]]) -> tuple[Domain, PairCounts | None]:
-        """Return the domain of all shards, and the counts unless a column had no bins in them.
-
-        `edges` are the bin edges of the columns with bins.
-        """
-        for column in self.parts:
-            if column.needs_edges:
-                column.set_edges(edges[column.name])
-        domain = Domain(column.attribute()[0] for column in self.parts)
-        if self.counts is None or any(a.edges != self.counts.domain[a.name].edges for a in domain):
-            return domain, None
-        return domain, widened(self.counts, domain)
-
-
-def _too_many_cells(sizes: Sequence[int]) -> bool:
-    """Return whether alphabets of these sizes have too many pair cells to count while finding."""
-    return int(pair_offsets(sizes)[-1]) > MAX_FOUND_CELLS
-
-
 def find_values(
     source: Source, first: int, options: TableOptions, expected: int | None = 0
-) -> FoundTable:
+) -> Found:
     """Return the values of each column of a shard, and its counts if no column needs bins.
 
     Parameters
@@ -232,52 +188,35 @@ def find_values(
     """
     columns = columns_of(source.names, options)
     scan = TableScan(source, columns, options, first)
-    counts = None if expected is None else PairAccumulator(len(columns), expected)
-    for batch in scan.find():
-        if counts is None or batch is None or _too_many_cells(batch.sizes):
-            counts = None
-        elif len(batch.codes[0]):
-            counts.add(batch.codes, batch.sizes)
+    pairs = PairAccumulator(len(columns), expected or 0)
+    for batch in scan.batches():
+        if expected is not None:
+            pairs.add(batch.codes, batch.sizes)
     kept = scan.rows_read - scan.rows_dropped
-    counted = counts.counts(*scan.finish()) if counts is not None and kept else None
-    return FoundTable(columns if scan.rows_read else [], scan.rows_read, kept, counted)
+    found = Found(columns if scan.rows_read else [], scan.rows_read, kept)
+    if expected is not None and kept and not any(column.needs_edges for column in columns):
+        found.counts = pairs.counts(*scan.finish())
+    return found
 
 
-def summarise(source: Source, first: int, columns: Sequence[Column], share: float) -> Found:
-    """Return the `NumberSummary` of columns of a shard, sampled from this share of priorities."""
-    return Found(summaries_of(source, columns, first, share))
-
-
-def edges_of_all(columns: Sequence[Column], found: Found) -> dict[str, tuple[float, ...]]:
-    """Return the bin edges by column, without columns that need a wider sample."""
-    known = [part for part in zip(columns, found.parts, strict=True) if part[1].complete]
-    return {column.name: column.edges_of(summary) for column, summary in known}
-
-
-def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> Coding:
-    """Return the coding of a table with these columns in a domain, given or found."""
-    inside = replace(options, domain=domain, bins=None, pool=None)
-    columns = columns_of(names, inside)
-    for column in columns:
-        if options.domain is None and isinstance(options.bins_of(column.name), Edges):
-            # A number outside the user's edges: the message names the edges, not a domain.
-            column.given = None if column.edges else column.given
-    return columns, inside
+def summarise(source: Source, first: int, columns: Sequence[Column]) -> Found:
+    """Return the `NumberSummary` of columns of a shard."""
+    return Found(summaries_of(source, columns, first))
 
 
 def accumulate_shard(
     source: Source,
     first: int,
-    coding: Coding,
+    options: TableOptions,
     new: Callable[[], PairAccumulator | Gathering],
     choice: RecordChoice | None = None,
 ) -> Found:
     """Return the chosen records of a shard as pair counts, distinct records or a sample.
 
-    `first` is the index in the table of the shard's first record.
+    `first` is the index in the table of the shard's first record, and `options` have a domain.
     """
     accumulator = new()
-    scan = TableScan(source, *coding, first, choice)
+    scan = TableScan(source, columns_of(source.names, options), options, first, choice)
     for batch in scan.batches():
         if isinstance(accumulator, PairAccumulator):
             accumulator.add(batch.codes, batch.sizes)

@@ -11,21 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Booleans, Codes, Floats, Integers
+from seepage._numerics import Codes, Floats, Integers
 from seepage.data.counting.distinct import Priorities, PrioritySample
 from seepage.data.domain import MISSING, Attribute
-from seepage.data.table.labels import EXACT, code_type, number_label, single_number
+from seepage.data.table.labels import number_label, single_number
 from seepage.data.table.options import DEFAULT_BINS
 from seepage.errors import InputError
 
 SAMPLE_SIZE = 2**18
-"""Records whose fractional numbers are kept; tables with no more have exact quantiles."""
+"""Records whose numbers are kept; tables with no more have exact quantiles."""
 
-MAX_SPAN = 2**16
-"""Integers are counted one by one if high - low is below this."""
-
-OVERSAMPLING = 1.1
-"""Factor on the expected number of records that a share keeps, against chance shortfalls."""
+MAX_COUNTED = 2**16
+"""Maximum number of distinct numbers that are counted one by one."""
 
 EDGE_DIGITS = 2
 """Edges of fractional numbers are rounded to 10^-2 of the order of the bins beside them."""
@@ -34,29 +31,15 @@ FEW_EDGES = 100
 """Maximum number of edges for which comparing with each is faster than a binary search."""
 
 
-def share_of(rows: int | None) -> float:
-    """Return the share of priorities, lowest first, that holds a full sample of `rows` records."""
-    return 1.0 if rows is None else min(1.0, OVERSAMPLING * SAMPLE_SIZE / max(rows, 1))
-
-
 class NumberSummary:
     """Range and distribution of the numbers of one column, from which bin edges follow.
 
-    Minimum and maximum are exact.  Integers with max - min below 65,536 are counted one by one; of
-    other numbers a uniform sample of 262,144 is kept, so the rank of a quantile is off by at most
-    about 0.1% of the records (one standard deviation).
+    Minimum and maximum are exact.  Up to 65,536 distinct numbers are counted one by one; of more a
+    uniform sample of 262,144 records is kept, so the rank of a quantile is off by at most about
+    0.1% of the records (one standard deviation).
 
     Parts of a table are summarised separately and merged.  The sample consists of the records of
-    lowest priority in the whole table, so the edges do not depend on the parts.  Of n records, a
-    part keeps only those in the lowest share 1.1 x 262,144 / n of all priorities.  The probability
-    that fewer than 262,144 of n numbers fall into it is below 10^-500; with missing numbers it is
-    not, see `complete`.
-
-    Parameters
-    ----------
-    share
-        The share of priorities, lowest first, whose records are kept: `share_of` the records of the
-        whole table.
+    lowest priority in the whole table, so the edges do not depend on the parts.
 
     Attributes
     ----------
@@ -68,21 +51,14 @@ class NumberSummary:
         Whether all numbers so far are integers, of any type (3.0 is one).
     """
 
-    def __init__(self, share: float = 1.0) -> None:
+    def __init__(self) -> None:
         self.low = math.inf
         self.high = -math.inf
         self.stray: str | None = None
         self.integral = True
         self._single = False
-        self._first = 0
-        self._counts: Integers | None = np.zeros(0, dtype=np.int64)
-        self._sample = PrioritySample(SAMPLE_SIZE, share)
-        self._seen = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether the counts are exact or the sample is full: the share kept was large enough."""
-        return self._counts is not None or self._sample.kept >= min(SAMPLE_SIZE, self._seen)
+        self._counted: tuple[Floats, Integers] | None = np.zeros(0), np.zeros(0, dtype=np.int64)
+        self._sample = PrioritySample(SAMPLE_SIZE)
 
     def add(self, values: NDArray[Any], priorities: Priorities) -> None:
         """Add numbers, none of them NaN, with the priorities of their records."""
@@ -91,43 +67,31 @@ class NumberSummary:
         self._single = values.dtype == np.float32
         low, high = self.decimal(values.min()), self.decimal(values.max())
         self.low, self.high = min(self.low, low), max(self.high, high)
-        if self.integral and values.dtype.kind == "f":
+        if self.integral:
             self.integral = math.isfinite(low + high) and bool((values == np.floor(values)).all())
-        counts = np.bincount(values.astype(np.int64) - int(low)) if self._countable() else None
-        self._add_counts(int(low) if counts is not None else 0, counts)
-        self._seen += len(values)
+        if self._counted is not None:
+            self._count(*np.unique(values, return_counts=True))
         candidates = self._sample.candidates(priorities)
         self._sample.add(values[candidates].astype(np.float64), priorities[candidates])
 
-    def _countable(self) -> bool:
-        """Return whether all numbers so far are integers in a span that is counted one by one."""
-        exact = max(-self.low, self.high) <= EXACT
-        near = exact and self.high - self.low < MAX_SPAN
-        return self._counts is not None and self.integral and near
-
-    def _add_counts(self, first: int, counts: Integers | None) -> None:
-        """Add the counts of the integers `first`, `first` + 1, ...; None if they are not known."""
-        if self._counts is None or counts is None or not self._countable():
-            self._counts = None
-            return
-        lowest, size = int(self.low), int(self.high - self.low) + 1
-        if (lowest, size) != (self._first, len(self._counts)):
-            wider = np.zeros(size, dtype=np.int64)
-            if len(self._counts):
-                wider[self._first - lowest :][: len(self._counts)] = self._counts
-            self._first, self._counts = lowest, wider
-        self._counts[first - lowest :][: len(counts)] += counts
+    def _count(self, values: NDArray[Any], counts: Integers) -> None:
+        """Add the counts of distinct numbers; too many are not counted any more."""
+        assert self._counted is not None
+        found, places = np.unique(np.append(self._counted[0], values), return_inverse=True)
+        weights = np.append(self._counted[1], counts)
+        totals = np.bincount(places, weights).astype(np.int64)
+        self._counted = (found, totals) if len(found) <= MAX_COUNTED else None
 
     def merge(self, other: "NumberSummary") -> None:
         """Add the numbers of another part of the table."""
-        self.stray = self.stray if other.stray is None else other.stray
-        if other.low > other.high:
-            return
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.stray = self.stray or other.stray
         self.integral = self.integral and other.integral
         self._single = self._single or other._single
-        self._add_counts(other._first, other._counts)
-        self._seen += other._seen
+        if self._counted is None or other._counted is None:
+            self._counted = None
+        else:
+            self._count(*other._counted)
         self._sample.merge(other._sample)
 
     def decimal(self, value: float) -> float:
@@ -136,9 +100,8 @@ class NumberSummary:
 
     def distinct(self) -> tuple[Floats, Integers]:
         """Return the distinct numbers, all or those of the sample, ascending, and their counts."""
-        if self._counts is not None:
-            present = np.flatnonzero(self._counts)
-            return (present + self._first).astype(np.float64), self._counts[present]
+        if self._counted is not None:
+            return self._counted
         values, counts = np.unique(self._sample.thinned()[0], return_counts=True)
         return values, counts.astype(np.int64)
 
@@ -156,7 +119,7 @@ class Quantile:
     bins: int
 
     def edges(self, summary: NumberSummary) -> tuple[float, ...]:
-        """Return the edges for a column's numbers; empty if no edge can lie between them."""
+        """Return the edges for a column's numbers; empty if these are all equal."""
         values, counts = summary.distinct()
         starts = _starts(np.cumsum(counts), self.bins)
         inner = _inside(summary, [summary.decimal(values[start]) for start in starts])
@@ -174,11 +137,11 @@ class Width:
     bins: int
 
     def edges(self, summary: NumberSummary) -> tuple[float, ...]:
-        """Return the edges for a column's numbers; empty if no edge can lie between them."""
-        inner = _inside(summary, [self._edge(summary, index) for index in range(1, self.bins)])
-        if summary.low == summary.high or (self.bins > 1 and not inner):
+        """Return the edges for a column's numbers; empty if these are all equal."""
+        if summary.low == summary.high:
             return ()
-        return _closed(summary, inner)
+        inner = _inside(summary, [self._edge(summary, index) for index in range(1, self.bins)])
+        return _closed(summary, inner or [summary.high] * (self.bins > 1))
 
     def _edge(self, summary: NumberSummary, index: int) -> float:
         left = self.bins - index
@@ -208,7 +171,6 @@ class NoBins:
 
 BinningRule: TypeAlias = Quantile | Width | Edges | NoBins
 
-MAX_BINS = 10_000
 BIN_FORMATS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
 DEFAULT_RULE = Quantile(DEFAULT_BINS)
 
@@ -228,7 +190,7 @@ def read_rule(rule: Any) -> BinningRule:
     if isinstance(rule, str):
         return _read_text(rule.strip())
     if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
-        return Quantile(_checks.integer(rule, "the number of bins", 1, MAX_BINS))
+        return Quantile(_checks.integer(rule, "the number of bins", 1))
     return Edges(_read_edges(rule))
 
 
@@ -243,7 +205,7 @@ def _read_text(text: str) -> BinningRule:
         hint = _checks.near_miss(kind, [*kinds, "none"])
         raise _checks.violation("bins", BIN_FORMATS, text, hint)
     bins = int(count) if colon else DEFAULT_RULE.bins
-    return kinds[kind](_checks.integer(bins, "the number of bins", 1, MAX_BINS))
+    return kinds[kind](_checks.integer(bins, "the number of bins", 1))
 
 
 def _read_edges(edges: Any) -> tuple[float, ...]:
@@ -252,9 +214,6 @@ def _read_edges(edges: Any) -> tuple[float, ...]:
         shown = ", ".join(number_label(number) for number in numbers)
         rule = "bins must have at least two edges, ascending"
         raise InputError(f"{rule}, got [{shown}]", parameter="bins")
-    if len(numbers) > MAX_BINS + 1:
-        rule = f"bins must have at most {MAX_BINS + 1} edges"
-        raise InputError(f"{rule}, got {len(numbers)}", parameter="bins")
     return numbers
 
 
@@ -344,29 +303,21 @@ def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> A
     return Attribute(name, (*bin_labels(edges), *([MISSING] if missing else [])), edges)
 
 
-def bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
-    """Return the bin of each value: the number of inner edges that are at most the value."""
-    kind = code_type(len(inner) + 4)
+def bins_of(
+    values: NDArray[Any], edges: tuple[float, ...], first: int = 0, outside: int = 0
+) -> Codes:
+    """Return the bin of each number: `first` + the number of inner edges that are at most it.
+
+    Numbers outside the edges have the code `outside`.  Numbers of single precision are compared
+    with the edges in their precision.
+    """
+    exact = np.array(edges, values.dtype)
+    inner, kind = exact[1:-1], np.min_scalar_type(len(edges) + 2)
     if len(inner) > FEW_EDGES:
-        edges = np.array(inner, values.dtype if values.dtype.kind == "f" else np.float64)
-        return np.asarray(np.searchsorted(edges, values, side="right").astype(kind))
-    codes = np.zeros(len(values), dtype=kind)
-    for edge in inner:
-        codes += values >= _comparable(edge, values.dtype)
+        codes = (np.searchsorted(inner, values, side="right") + first).astype(kind)
+    else:
+        codes = np.full(len(values), first, dtype=kind)
+        for edge in inner:
+            codes += values >= edge
+    codes[(values < exact[0]) | (values > exact[-1])] = outside
     return codes
-
-
-def _comparable(edge: float, kind: np.dtype[Any]) -> Any:
-    """Return an edge in the type of the values: for integers x >= edge means x >= ceil(edge)."""
-    if kind.kind == "f":
-        return kind.type(edge)
-    return math.ceil(edge) if math.isfinite(edge) else edge
-
-
-def outside_edges(values: NDArray[Any], edges: tuple[float, ...]) -> Booleans | None:
-    """Return the mask of numbers outside the edges, None if all are inside."""
-    kind = values.dtype
-    low, high = (kind.type(e) if kind.kind == "f" else e for e in (edges[0], edges[-1]))
-    if not len(values) or (values.min() >= low and values.max() <= high):
-        return None
-    return np.asarray((values < low) | (values > high))

@@ -7,8 +7,7 @@ their codes the codes are a view.  Numbers of a binned column are compared with 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,47 +16,33 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
-from seepage.data.domain import MISSING, OTHER, Attribute
-from seepage.data.table.bins import (
-    Edges,
-    NoBins,
-    NumberSummary,
-    binned_attribute,
-    bins_of,
-    outside_edges,
-)
-from seepage.data.table.labels import (
-    Alphabet,
-    Key,
-    ManyNumbers,
+from seepage.data.domain import ALL_OTHERS, MISSING, OTHER, Attribute
+from seepage.data.table.arrays import (
     Numbers,
-    datetime_label,
-    field_key,
-    integer_key,
-    marker_labels,
-    number_label,
+    encoded,
+    is_number_type,
+    keys_of,
     numbers_of,
-    single_number,
+    plain,
+    readable,
 )
+from seepage.data.table.bins import Edges, NoBins, NumberSummary, binned_attribute, bins_of
+from seepage.data.table.labels import Key, key_label, marker_labels, number_label, sort_key
 from seepage.data.table.options import FEW_NUMBERS, TableOptions
 from seepage.errors import DomainError, Setting, TableError, Text
 
 UNSEEN = 2**32 - 1
 """Lookup table entry of a value without a code: all bits set, also in a narrower table."""
 
-
-BYTES = {
-    pa.int8(): pa.array(np.arange(256, dtype=np.uint8).view(np.int8)),
-    pa.uint8(): pa.array(np.arange(256, dtype=np.uint8)),
-    pa.bool_(): pa.array([False, True]),
-}
-"""Types of one byte, and their values in the order of their bits."""
-
-BEYOND_FLOATS = "no float equals, and bins need floats"
+PARTITION_STRIDE = 2**40
+"""Records of a Spark DataFrame have no order: partition p begins with index (p + 1) 2^40."""
 
 
 class Column:
     """State of a column while a table is coded.
+
+    Values of a given attribute have its codes; k = `given.size` means missing without a category,
+    k + 1 any other value without a code.  Values that are found have the codes 0, 1, ...
 
     Parameters
     ----------
@@ -70,96 +55,96 @@ class Column:
 
     Attributes
     ----------
-    binned_by_name
-        Whether the mapping `bins` of the options names it.
-    rule, given_edges
-        The binning rule, and the edges that it gives; empty for other rules.
+    named
+        Whether the mapping `bins` of the options names it: then two numbers suffice to bin it.
     edges
         The bin edges; empty while unknown or not binned.
     needs_edges
-        Whether it must be binned and the edges are not known yet.
-    alphabet
-        The values of the codes; of a binned column those of a given attribute.
+        Whether it has too many numbers for categories and the edges are not known yet.
+    has_missing
+        Whether some values so far are missing.
     """
 
     def __init__(self, name: str, options: TableOptions, *, fields: bool) -> None:
         self.name = name
-        self._options = options
         self.fields = fields
+        self._options = options
         self.markers = marker_labels(options.markers_of(name))
-        self.given = None if options.domain is None else options.domain[name]
-        own = None if self.given is None else self.given.catch_all
-        self._other = own or OTHER
-        self.rule = options.bins_of(name)
-        named = isinstance(options.bins, Mapping) and name in options.bins
-        self.binned_by_name = named and not isinstance(self.rule, NoBins)
-        self.edges = self.given.edges if self.given is not None else ()
-        self.given_edges = self.rule.given if isinstance(self.rule, Edges) else ()
-        if self.binned_by_name and self.given_edges:
-            self.edges = self.given_edges
-        self.needs_edges = self.binned_by_name and not self.edges
-        self._unbinned: Text | None = None
+        self._given = None if options.domain is None else options.domain[name]
+        self._rule = options.bins_of(name)
+        in_mapping = isinstance(options.bins, Mapping) and name in options.bins
+        self.named = in_mapping and not isinstance(self._rule, NoBins)
+        self.edges = () if self._given is None else self._given.edges
+        if self.named and isinstance(self._rule, Edges):
+            self.edges = self._rule.given
+        self._stray: str | None = None
+        self.reset()
 
-    def set_edges(self, edges: tuple[float, ...], stray: str | None = None) -> None:
-        """Set the bin edges; without edges the values stay categories.
-
-        `stray` is the field, not a number, that prevents binning; None if the column has a single
-        number.
-        """
-        self.edges = edges
+    def reset(self) -> None:
+        """Forget the values found."""
         self.needs_edges = False
-        if not edges:
-            self.rule = NoBins()
-            if stray is not None:
-                self._unbinned = Text(
-                    f"if {stray!r} means missing, say so (", Setting("missing_markers"), "); else"
-                )
-
-    def start(self, kind: pa.DataType) -> None:
-        """Start with an empty alphabet, for arrays of this Arrow type."""
-        values = kind.value_type if pa.types.is_dictionary(kind) else kind
-        numeric = self.fields or is_number_type(values) or pa.types.is_null(values)
-        if (self.edges or self.needs_edges) and not numeric:
-            raise TableError(
-                f"column {self.name!r} must be numeric to be binned (",
-                Setting("bins"),
-                f"), got {kind}",
-            )
-        given = self.given
-        if self.edges and given is None:
-            given = binned_attribute(self.name, self.edges, missing=True)
-        self._missing_bin = False
+        self.has_missing = False
+        self._keys: list[Key] = []
+        self._texts = 0
+        self._seen: set[int] = set()
         self._values: pa.Array | None = None
-        self.alphabet = Alphabet(
-            self.name,
-            markers=self.markers,
-            given=given,
-            dropping=self._options.dropping,
-            other=self._other,
-            few=None if isinstance(self.rule, NoBins) else FEW_NUMBERS,
-            max_values=self._options.max_values,
-            unbinned=self._unbinned,
-        )
+        self._known = self._given
+        if self.edges and self._given is None:
+            self._known = binned_attribute(self.name, self.edges, missing=True)
+        known, self._codes = self._known, dict[str, int]()
+        if known is not None:
+            self._codes = {value: code for code, value in enumerate(known.values)}
+            merged = (pair for pair in known.merged if pair[0] != ALL_OTHERS)
+            self._codes |= {value: self._codes[label] for value, label in merged}
+            other = self._codes.get(known.catch_all or OTHER)
+            self._outside = known.size + 1 if other is None else other
+            without = known.size if self._options.dropping or other is None else other
+            self._codes.setdefault(MISSING, without)
+
+    def set_edges(self, summary: NumberSummary) -> None:
+        """Set the bin edges by the column's rule; if some value is not a number there are none."""
+        self._stray = summary.stray
+        if summary.stray is not None:
+            self._rule = NoBins()
+        elif isinstance(self._rule, Edges):
+            self.edges = self._rule.given
+        elif not (math.isfinite(summary.low) and math.isfinite(summary.high)):
+            raise TableError(
+                f"column {self.name!r} has infinite numbers; give it bins with outer edges -inf "
+                "and inf, such as -inf, 0, inf (",
+                Setting("bins"),
+                ")",
+            )
+        elif not isinstance(self._rule, NoBins):
+            self.edges = self._rule.edges(summary)
+        self.needs_edges = False
 
     @property
     def size(self) -> int:
         """Alphabet size so far; of a given attribute its own."""
-        if self.given is not None:
-            return self.given.size
-        return len(self.edges) - 1 + self._missing_bin if self.edges else self.alphabet.size
-
-    @property
-    def has_missing(self) -> bool:
-        """Whether some values found so far are missing."""
-        return self._missing_bin or (not self.edges and self.alphabet.missing is not None)
+        if self._given is not None:
+            return self._given.size
+        return len(self.edges) - 1 + self.has_missing if self.edges else len(self._keys)
 
     def attribute(self) -> tuple[Attribute, Integers]:
-        """Return the final attribute and the codes of its values; bins may be empty."""
-        if self.given is not None or not self.edges:
-            return self.alphabet.attribute()
-        missing = self._missing_bin and not self._options.dropping
-        attribute = binned_attribute(self.name, self.edges, missing=missing)
-        return attribute, np.arange(attribute.size)
+        """Return the final attribute and the codes of its values; bins may be empty.
+
+        Numbers are ascending, strings sorted, and missing is last.  If records with missing values
+        are dropped, it has the values seen in the others.
+        """
+        dropping = self._options.dropping
+        if self._given is not None:
+            return self._given, np.arange(self._given.size)
+        if self.edges:
+            missing = self.has_missing and not dropping
+            attribute = binned_attribute(self.name, self.edges, missing=missing)
+            return attribute, np.arange(attribute.size)
+        pairs = list(enumerate(self._keys))
+        if dropping:
+            pairs = [(code, key) for code, key in pairs if key is not None and code in self._seen]
+        pairs.sort(key=lambda pair: sort_key(pair[1]))
+        codes = np.array([code for code, _ in pairs], dtype=np.int64)
+        return Attribute(self.name, tuple(key_label(key) for _, key in pairs)), codes
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         """Return the codes of a batch, None if the bin edges that it needs are unknown.
@@ -171,17 +156,24 @@ class Column:
         before
             The number of records before the batch, for messages.
         """
-        if self.needs_edges:
-            return None
-        try:
-            with readable(self.name, array.type):
-                return self._bin_codes(array, before) if self.edges else self._value_codes(array)
-        except ManyNumbers:
-            self.needs_edges, self._missing_bin = True, self.has_missing
-            return None
+        kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        numeric = self.fields or is_number_type(kind) or pa.types.is_null(kind)
+        if (self.edges or self.named) and not numeric:
+            raise TableError(
+                f"column {self.name!r} must be numeric to be binned (",
+                Setting("bins"),
+                f"), got {array.type}",
+            )
+        with readable(self.name, array.type):
+            if self.edges:
+                return self._bin_codes(array, before)
+            codes = None if self.needs_edges else self._value_codes(array, before)
+            if codes is None:
+                self.has_missing |= bool(self.numbers(array).missing.any())
+            return codes
 
-    def _value_codes(self, array: pa.Array) -> Codes:
-        """Return the codes of categories; new ones are added to the alphabet."""
+    def _value_codes(self, array: pa.Array, before: int) -> Codes | None:
+        """Return the codes of categories; None if there are too many numbers."""
         indices, values = encoded(plain(array))
         if self._values is None or not values.equals(self._values):
             self._values = values
@@ -194,198 +186,141 @@ class Column:
             if same.max() < self._identity:
                 return same
         codes = self._take(indices)
-        unseen = np.iinfo(codes.dtype).max
-        if codes.max() == unseen:
-            self._admit(np.unique(indices.to_numpy()[codes == unseen]), values)
+        unseen = codes == np.iinfo(codes.dtype).max
+        if unseen.any():
+            self._admit(indices.to_numpy(), unseen, values, before)
             codes = self._take(indices)
-        return codes
+        return None if self.needs_edges else codes
 
     def _take(self, indices: pa.Array) -> Codes:
-        narrow = self._table.astype(np.min_scalar_type(self.alphabet.size))
+        sizes = len(self._keys) if self._known is None else self._known.size + 2
+        narrow = self._table.astype(np.min_scalar_type(sizes))
         return np.asarray(pc.take(pa.array(narrow), indices, boundscheck=False).to_numpy())
 
-    def _admit(self, entries: NDArray[Any], values: pa.Array) -> None:
-        """Give codes to new entries of the lookup table."""
+    def _admit(
+        self, indices: NDArray[Any], unseen: Booleans, values: pa.Array, before: int
+    ) -> None:
+        """Give codes to the entries of the lookup table that are unseen."""
+        entries = np.unique(indices[unseen])
         present = entries[entries < len(values)]
         keys = keys_of(values.take(pa.array(present)), fields=self.fields)
         for entry, key in zip(present, keys, strict=True):
-            self._table[entry] = self.alphabet.code(key)
+            self._table[entry] = self._code_of(key)
+            if self.named and self._texts:
+                raise self.not_a_number(int(np.argmax(indices == entry)), before)
+            if self.needs_edges:
+                return
         if len(present) < len(entries):
-            self._table[-1] = self.alphabet.code(None)
+            self._table[-1] = self._code_of(None)
         differing = self._table[:-1] != np.arange(len(values))
         self._identity = int(np.argmax(differing)) if differing.any() else len(values)
+
+    def _code_of(self, key: Key) -> int:
+        """Return the code of a value; a value that is found gets the next code."""
+        label = key_label(key)
+        if label in self.markers:
+            label, key = MISSING, None
+        self.has_missing |= key is None
+        if self._known is not None:
+            return self._codes.get(label, self._outside)
+        if label not in self._codes:
+            self._codes[label] = len(self._keys)
+            self._keys.append(key)
+            self._texts += isinstance(key, str)
+            self._check_number_of_values()
+        return self._codes[label]
+
+    def _check_number_of_values(self) -> None:
+        """Note that too many numbers need bin edges, and raise for too many other values."""
+        values, most = len(self._keys) - (MISSING in self._codes), self._options.max_values
+        few = math.inf if isinstance(self._rule, NoBins) else 1 if self.named else FEW_NUMBERS
+        if values > few and not self._texts:
+            self.needs_edges = True
+        elif values > most:
+            drop = Text("drop it (", Setting("drop"), ") or raise the limit (")
+            hint = Text(drop, Setting("max_values"), ")")
+            if self._stray is not None:
+                means = f"if {self._stray!r} means missing, say so ("
+                hint = Text(means, Setting("missing_markers"), "); else ", hint)
+            elif not self._texts:
+                hint = Text("bin it (", Setting("bins"), "), ", hint)
+            raise TableError(f"column {self.name!r} has more than {most:,} values; ", hint)
 
     def _bin_codes(self, array: pa.Array, before: int) -> Codes:
         """Return the codes of the bins of numbers."""
         values, missing, texts = self.numbers(array)
-        if texts is not None and self.given is None:
+        if self._given is None and texts.any():
             raise self.not_a_number(int(np.argmax(texts)), before)
-        codes = bins_of(values, self.edges[1:-1])
-        known = self.alphabet.given
-        assert known is not None
-        if known.values[0] == MISSING:
-            codes += 1
-        outside = outside_edges(values, self.edges)
-        if texts is not None:
-            outside = texts if outside is None else outside | texts
-        if outside is not None:
-            codes[outside] = self.alphabet.outside
-        if missing is not None:
-            self._missing_bin = True
-            codes[missing] = self.alphabet.code(None)
+        assert self._known is not None
+        first = int(self._known.values[0] == MISSING)
+        codes = bins_of(values, self.edges, first, self._outside)
+        codes[texts] = self._outside
+        if missing.any():
+            codes[missing] = self._code_of(None)
         return codes
 
     def numbers(self, array: pa.Array) -> Numbers:
         """Return the numbers of a batch."""
         return numbers_of(plain(array), self.markers)
 
-    def missing_numbers(self, array: pa.Array) -> Booleans | None:
-        """Return the mask of the missing numbers of a batch, None if none is."""
-        missing = self.numbers(array).missing
-        self._missing_bin |= missing is not None
-        return missing
+    def missing_in(self, array: pa.Array, codes: Codes | None) -> Booleans:
+        """Return the mask of the missing values of a batch, from its codes if it has any."""
+        if codes is None:
+            return self.numbers(array).missing
+        return np.asarray(codes == self._codes.get(MISSING, UNSEEN))
+
+    def see(self, codes: Codes) -> None:
+        """Note the codes of records that are not dropped."""
+        if self._known is None and len(self._seen) < len(self._keys):
+            self._seen.update(np.flatnonzero(np.bincount(codes)).tolist())
 
     def merge(self, other: "Column") -> None:
         """Add the values that `other` found in another part of the table."""
-        self._missing_bin = self.has_missing or other.has_missing
-        try:
-            if other.needs_edges:
-                raise ManyNumbers
-            if not (self.needs_edges or self.edges):
-                self.alphabet.merge(other.alphabet)
-        except ManyNumbers:
-            self.needs_edges = True
+        self.has_missing |= other.has_missing
+        self.needs_edges |= other.needs_edges
+        if not self.needs_edges and self._known is None:
+            codes = [self._code_of(key) for key in other._keys]
+            self._seen.update(codes[code] for code in other._seen)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without the lookup table."""
         return {**self.__dict__, "_values": None, "_table": None}
 
-    def edges_of(self, summary: NumberSummary) -> tuple[float, ...]:
-        """Return the bin edges by the column's rule; empty if it has no numbers or no bins."""
-        if isinstance(self.rule, NoBins) or summary.stray or summary.low > summary.high:
-            return ()
-        if isinstance(self.rule, Edges):
-            return self.rule.given
-        if not (math.isfinite(summary.low) and math.isfinite(summary.high)):
-            raise TableError(
-                f"column {self.name!r} has infinite numbers; give it bins with outer edges -inf "
-                "and inf, such as -inf, 0, inf (",
-                Setting("bins"),
-                ")",
-            )
-        return self.rule.edges(summary)
-
     def check_inside(self, codes: Codes, kept: Booleans | None, before: int) -> None:
         """Raise if a kept record has a value outside the domain or bins; `kept` None means all."""
-        known = self.alphabet.given
-        if known is None or codes.max() < known.size:
+        if self._known is None or codes.max() < self._known.size:
             return
-        outside = codes >= known.size if kept is None else (codes >= known.size) & kept
+        outside = codes >= self._known.size
+        if kept is not None:
+            outside &= kept
         if not outside.any():
             return
         row = int(np.argmax(outside))
-        where = f"record {before + row + 1:,}: column {self.name!r}"
-        if codes[row] == known.size:
+        where = f"{record_name(before + row)}: column {self.name!r}"
+        if codes[row] == self._known.size:
             raise DomainError(
                 f"{where} is missing, and the domain has no category for missing values; drop such "
                 "records"
             )
-        if self.given is not None:
+        if not self.edges:
             raise DomainError(f"{where} has a value outside the domain")
         low, high = number_label(self.edges[0]), number_label(self.edges[-1])
-        raise TableError(
+        raise DomainError(
             f"{where} is outside its bins, which reach from {low} to {high}; use -inf and inf "
             "as the outer edges"
         )
 
     def not_a_number(self, position: int, before: int) -> TableError:
         """Return the error for a value that is to be binned and is not a number."""
-        where = f"record {before + position + 1:,}: column {self.name!r}"
-        if self.fields:
-            return TableError(
-                f"{where} must be a number to be binned; if this value means missing, list it (",
-                Setting("missing_markers"),
-                ")",
-            )
-        return TableError(f"{where} is a number that {BEYOND_FLOATS}")
+        return TableError(
+            f"{record_name(before + position)}: column {self.name!r} must be a number that floats "
+            "can tell from others to be binned; if this value means missing, list it (",
+            Setting("missing_markers"),
+            ")",
+        )
 
 
-@contextmanager
-def readable(name: str, kind: pa.DataType) -> Iterator[None]:
-    """Turn errors of reading a column into a TableError of one line that names it."""
-    try:
-        yield
-    except pa.ArrowNotImplementedError:
-        raise TableError(
-            f"column {name!r} must hold text, numbers, dates or booleans, got {kind}; drop it (",
-            Setting("drop"),
-            ") or turn it into text",
-        ) from None
-    except UnicodeDecodeError:
-        raise TableError(f"column {name!r} holds text that is not UTF-8") from None
-
-
-def is_number_type(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is numeric; booleans are not."""
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
-
-
-def is_text_type(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is a string."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def plain(array: pa.Array) -> pa.Array:
-    """Return an array in one of the types that are labelled, or a dictionary of such.
-
-    Extension types and views of strings become strings, half-precision floats single ones, short
-    decimals longer ones, and the null type float64, all missing.
-    """
-    if pa.types.is_dictionary(array.type):
-        values = plain(array.dictionary)
-        same = values is array.dictionary
-        return array if same else pa.DictionaryArray.from_arrays(array.indices, values)
-    if isinstance(array, pa.ExtensionArray) and is_text_type(array.type.storage_type):
-        return array.storage
-    if pa.types.is_null(array.type):
-        return array.cast(pa.float64())
-    if pa.types.is_string_view(array.type):
-        return array.cast(pa.large_string())
-    if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
-        return array.cast(pa.decimal128(array.type.precision, array.type.scale))
-    return array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
-
-
-def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return an array as indices and the dictionary of its values."""
-    if array.type in BYTES:
-        bits = array.cast(pa.uint8()) if array.type == pa.bool_() else array.view(pa.uint8())
-        return bits, BYTES[array.type]
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    return array.indices, array.dictionary
-
-
-def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
-    """Return the keys of values; `fields` says that strings are fields of a text file."""
-    kind = values.type
-    if is_text_type(kind):
-        return map(field_key, values.to_pylist()) if fields else values.to_pylist()
-    if pa.types.is_decimal(kind):
-        return (None if entry is None else field_key(str(entry)) for entry in values.to_pylist())
-    if pa.types.is_boolean(kind):
-        return (None if entry is None else str(entry).lower() for entry in values.to_pylist())
-    if pa.types.is_integer(kind):
-        return (None if entry is None else integer_key(entry) for entry in values.to_pylist())
-    if pa.types.is_floating(kind):
-        number = single_number if pa.types.is_float32(kind) else float
-        numbers = values.to_numpy(zero_copy_only=False)
-        return (None if np.isnan(entry) else number(entry) for entry in numbers)
-    if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
-        if pa.types.is_timestamp(kind) and kind.tz is not None:
-            values = values.cast(pa.timestamp(kind.unit, "UTC"))
-        texts = values.cast(pa.string()).to_pylist()
-        return (None if text is None else datetime_label(text) for text in texts)
-    raise pa.ArrowNotImplementedError(f"no keys of {kind}")
+def record_name(index: int) -> str:
+    """Return the name of a record in messages, from its index in the table."""
+    partition = index // PARTITION_STRIDE - 1
+    return f"record {index + 1:,}" if partition < 0 else f"a record of partition {partition}"

@@ -1,4 +1,4 @@
-"""Labels and numbers of values, the same for every engine and format, and alphabets of columns.
+"""Keys and labels of values, the same for every engine and format.
 
 A value is identified by its key: a number, a string, or None if missing.  Its label is a string;
 two values are the same category if and only if their labels are equal.
@@ -15,20 +15,11 @@ of the file or the session.
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from seepage._numerics import Booleans, Codes, Integers
-from seepage.data.domain import ALL_OTHERS, MISSING, OTHER, Attribute
-from seepage.errors import Setting, TableError, Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from seepage.data.domain import MISSING
 
 Key: TypeAlias = float | str | None
 
@@ -73,16 +64,6 @@ def field_key(text: str | None) -> Key:
             return number
         return word.rstrip("0").rstrip(".") if "." in word and not scientific else word
     return BOOLEANS.get(word) or datetime_label(word)
-
-
-def integer_key(number: int) -> float | str:
-    """Return the key of an integer of 64 bits: a string if no float equals it."""
-    return float(number) if int(float(number)) == number else str(number)
-
-
-def is_beyond_floats(key: Key) -> bool:
-    """Return whether a key is a number that no float equals, and therefore a string."""
-    return isinstance(key, str) and bool(NUMBER.fullmatch(key)) and abs(float(key)) >= EXACT
 
 
 def datetime_label(text: str) -> str:
@@ -160,204 +141,3 @@ def sort_key(key: Key) -> tuple[int, float, str]:
 def marker_labels(markers: Iterable[str]) -> frozenset[str]:
     """Return the labels that mean missing, from the fields that `missing_markers` lists."""
     return frozenset({MISSING, *(key_label(field_key(marker)) for marker in markers)})
-
-
-class Numbers(NamedTuple):
-    """The numbers of a batch, undefined where they are missing or the field is a text.
-
-    `missing` and `texts` are masks, None if no entry is.
-    """
-
-    values: NDArray[Any]
-    missing: Booleans | None
-    texts: Booleans | None
-
-
-def numbers_of(array: "pa.Array", markers: frozenset[str]) -> Numbers:
-    """Return the numbers of a numeric array, or of the fields of a text file.
-
-    Nulls, NaN and the `markers` are missing.  What floats cannot represent is a text.
-    """
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary.take(array.indices)
-    texts = None
-    if pa.types.is_decimal(array.type) or _beyond_floats(array):
-        array = array.cast(pa.string())
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        array, texts = _parsed(array, markers)
-    missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    values = array.fill_null(0).to_numpy(zero_copy_only=False)
-    marked = [values == key for key in map(field_key, markers) if isinstance(key, float)]
-    if values.dtype.kind == "f" and len(values) and np.isnan(values.max()):
-        marked.append(np.isnan(values))
-    for mask in marked:
-        if mask.any():
-            missing = mask if missing is None else missing | mask
-    if missing is not None and texts is not None:
-        missing = missing & ~texts
-    return Numbers(values, missing, texts)
-
-
-def _beyond_floats(array: "pa.Array") -> bool:
-    """Return whether an array has integers that floats may not represent."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if array.type not in (pa.int64(), pa.uint64()) or array.null_count == len(array):
-        return False
-    low, high = pc.min_max(array).as_py().values()
-    return bool(max(-low, high) > EXACT)
-
-
-def _parsed(fields: "pa.Array", markers: frozenset[str]) -> "tuple[pa.Array, Booleans | None]":
-    """Return the numbers of fields, null where missing, and the mask of those that are texts."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    try:
-        numbers = pc.utf8_trim_whitespace(fields).cast(pa.float64())
-        if np.abs(numbers.fill_null(0).to_numpy()).max(initial=0) < EXACT:
-            return numbers, None
-    except pa.ArrowInvalid:
-        pass
-    encoded = fields.dictionary_encode()
-    keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
-    is_text = [isinstance(key, str) and key not in markers for key in keys]
-    floats = pa.array([key if isinstance(key, float) else None for key in keys], pa.float64())
-    texts = np.isin(encoded.indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
-    return floats.take(encoded.indices), texts if texts.any() else None
-
-
-def code_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """Return the dtype of codes: uint8 for fewer than 256 values, else uint16."""
-    return np.uint8 if size < 256 else np.uint16
-
-
-class ManyNumbers(Exception):  # noqa: N818
-    """A numeric column has more than `few` distinct numbers and needs bins."""
-
-
-@dataclass(eq=False)
-class Alphabet:
-    """The codes of a column's values: those of a given attribute, or 0, 1, ... as they are found.
-
-    Parameters
-    ----------
-    name
-        The column's name, for messages.
-    markers
-        Labels that mean missing.
-    given
-        The attribute to code in; None if values are found.  Missing values without a category have
-        the code k = `given.size`, other values without a code k + 1.
-    other
-        If the given attribute has this value, it stands for values without a code, and for missing
-        ones without a category unless they are dropped.
-    dropping
-        Whether records with missing values are dropped.
-    few
-        Maximum number of distinct numbers found, unless some value is not a number; more raise
-        `ManyNumbers`.  None for no maximum.
-    max_values
-        Maximum number of values found; more raise a TableError.
-    unbinned
-        Why a numeric column has no bins, and a hint, for messages.
-    """
-
-    name: str
-    _: KW_ONLY
-    markers: frozenset[str]
-    given: Attribute | None = None
-    other: str = OTHER
-    dropping: bool = False
-    few: int | None = None
-    max_values: int = 0
-    unbinned: Text | None = None
-
-    def __post_init__(self) -> None:
-        values = () if self.given is None else self.given.values
-        self._codes = {value: code for code, value in enumerate(values)}
-        merged = () if self.given is None else self.given.merged
-        self._codes |= {value: self._codes[label] for value, label in merged if value != ALL_OTHERS}
-        self._keys: list[Key] = []
-        self._texts = 0
-        self._seen: set[int] = set()
-
-    @property
-    def size(self) -> int:
-        """Number of values found so far, or of the codes of a given attribute."""
-        return len(self._keys) if self.given is None else self.given.size + 2
-
-    @property
-    def missing(self) -> int | None:
-        """Code of missing values, None if none was found."""
-        without = None if self.given is None else self.given.size
-        return self._codes.get(MISSING, without)
-
-    @property
-    def outside(self) -> int:
-        """Code of values that a given attribute does not have."""
-        assert self.given is not None
-        return self._codes.get(self.other, self.given.size + 1)
-
-    def code(self, key: Key) -> int:
-        """Return the code of a value; a new value gets the next code."""
-        label = key_label(key)
-        if label in self.markers:
-            label, key = MISSING, None
-        if label in self._codes:
-            return self._codes[label]
-        if self.given is None:
-            return self._found(label, key)
-        if key is None and (self.dropping or self.other not in self._codes):
-            return self.given.size
-        return self.outside
-
-    def _found(self, label: str, key: Key) -> int:
-        self._codes[label] = len(self._keys)
-        self._keys.append(key)
-        self._texts += isinstance(key, str)
-        values = len(self._keys) - (MISSING in self._codes)
-        if self.few is not None and values > self.few and not self._texts:
-            raise ManyNumbers
-        if values > self.max_values:
-            raise TableError(
-                f"column {self.name!r} has more than {self.max_values:,} values; ", self._hint()
-            )
-        return self._codes[label]
-
-    def _hint(self) -> Text:
-        hint = Text(
-            "drop it (", Setting("drop"), ") or raise the limit (", Setting("max_values"), ")"
-        )
-        if any(map(is_beyond_floats, self._keys)):
-            return Text("bins cannot hold its numbers, which floats cannot tell apart; ", hint)
-        if self.unbinned is not None:
-            return Text(self.unbinned, " ", hint)
-        return hint if self._texts else Text("bin it (", Setting("bins"), "), ", hint)
-
-    def see(self, codes: Codes) -> None:
-        """Note the codes of records that are not dropped."""
-        if len(self._seen) < self.size:
-            self._seen.update(np.flatnonzero(np.bincount(codes)).tolist())
-
-    def merge(self, other: "Alphabet") -> None:
-        """Add the values found in another part of the table."""
-        codes = [self.code(key) for key in other._keys]
-        self._seen.update(codes[code] for code in other._seen)
-
-    def attribute(self) -> tuple[Attribute, Integers]:
-        """Return the attribute (numbers, strings, missing last) and the codes of its values.
-
-        If records with missing values are dropped, it has the values seen in the others.
-        """
-        if self.given is not None:
-            return self.given, np.arange(self.given.size)
-        pairs = list(enumerate(self._keys))
-        if self.dropping:
-            pairs = [(code, key) for code, key in pairs if key is not None and code in self._seen]
-        pairs.sort(key=lambda pair: sort_key(pair[1]))
-        codes = np.array([code for code, _ in pairs], dtype=np.int64)
-        return Attribute(self.name, tuple(key_label(key) for _, key in pairs)), codes

@@ -1,19 +1,19 @@
 """`TableScan`: one pass over a table that codes its columns and discovers their values and bins."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Codes, Integers
+from seepage._numerics import Booleans, Integers
 from seepage._results import Progress
 from seepage.data.counting.distinct import record_priorities
 from seepage.data.domain import Domain
 from seepage.data.table.bins import NumberSummary
 from seepage.data.table.column import Column
-from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.sources import Source, open_source
@@ -45,13 +45,14 @@ class CodedBatch(NamedTuple):
     kept: Booleans | None
 
 
+@dataclass(eq=False)
 class TableScan:
     """Reads a table, or a shard of one, as batches of codes, and discovers its domain.
 
     Values are coded in the order of discovery.  Local engines `read` a whole table: once, and once
     more (only the columns concerned) for the bin edges of numeric columns with more than 50
-    values.  Spark's tasks `find` the values of a shard, which are merged into a domain, and then
-    code the shard's `batches` in it.
+    values.  Spark's tasks read the `batches` of a shard, whose values are merged into a domain, and
+    then again in codes of this domain.
 
     Parameters
     ----------
@@ -71,16 +72,10 @@ class TableScan:
 
     Attributes
     ----------
-    names
-        The attributes, in the order of the arrays.
-    columns
-        The columns.
-    rows_total
-        The number of records, None if unknown before reading (text files).
     rows_read, rows_dropped
         Records read so far, and records among them dropped for a missing value.
-    beside
-        The column read as it is, of the records of the batch yielded last.
+    beside_values
+        The column `beside` of the records of the batch yielded last.
 
     Examples
     --------
@@ -93,33 +88,21 @@ class TableScan:
     (('30', '41', '(missing)'), [[1, 0], [0, 1, 2]])
     """
 
-    def __init__(
-        self,
-        source: Source,
-        columns: Sequence[Column],
-        options: TableOptions,
-        first: int | None = None,
-        choice: RecordChoice | None = None,
-        beside: str | None = None,
-    ) -> None:
-        self._source = source
-        self._options = options
-        self._first = first
-        self._choice = choice
-        self._beside = beside
-        self.beside: pa.Array | None = None
-        self._people: pa.Array | None = None
-        self.columns = columns
-        self.names = tuple(column.name for column in columns)
-        self.rows_total = source.rows_total
-        self._reset()
+    source: Source
+    columns: Sequence[Column]
+    options: TableOptions
+    first: int | None = None
+    choice: RecordChoice | None = None
+    beside: str | None = None
+    beside_values: pa.Array | None = field(default=None, init=False)
+    rows_read: int = field(default=0, init=False)
+    rows_dropped: int = field(default=0, init=False)
+    _complete: bool = field(default=False, init=False)
 
-    def _reset(self) -> None:
-        self.rows_read = 0
-        self.rows_dropped = 0
-        self._complete = False
-        if self._choice is not None:
-            self._choice.reset()
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes, in the order of the arrays."""
+        return tuple(column.name for column in self.columns)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -140,112 +123,89 @@ class TableScan:
         progress
             Called with the number of records read and their total, None if unknown.
         """
-        outcome = consume(self._pass(progress))
-        while not self._complete:
-            outcome = consume(self._pass(progress))
+        outcome = consume(self.batches(progress))
+        while unbinned := [column for column in self.columns if column.needs_edges]:
+            summaries = summaries_of(self.source, unbinned)
+            for column, summary in zip(unbinned, summaries, strict=True):
+                column.set_edges(summary)
+            outcome = consume(self.batches(progress))
         return outcome
 
     def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
-        """Yield the batches coded in the domain of the options, in one pass."""
-        if self._options.domain is None:
-            raise TableError("codes are final only in a given domain")
-        return self._pass(progress)
+        """Yield the coded batches in one pass, until a column needs bin edges that are unknown.
 
-    def _pass(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
-        """Yield the batches; end early, not complete, if codes yielded before became invalid."""
-        self._reset()
-        batches = self._coded()
-        for arrays, codes, first in batches:
-            unbinned = set(_without_codes(codes))
-            if unbinned:
-                if self.rows_read > len(arrays[0]):  # find all such columns before the next pass
-                    unbinned.update(i for _, rest, _ in batches for i in _without_codes(rest))
-                find_edges(self._source, [self.columns[index] for index in sorted(unbinned)])
-                return
-            batch = self._selected(codes, [], first)
-            if self.beside is not None and batch.kept is not None:
-                self.beside = self.beside.filter(batch.kept)
-            if len(batch.codes[0]):
-                yield batch
-            if progress is not None:
-                progress(self.rows_read, self.rows_total)
-        if self._first is None:
-            check_records(self.rows_read, self.rows_read - self.rows_dropped)
-        self._complete = True
-
-    def _coded(self) -> Iterator[tuple[list[pa.Array], list[Codes | None], int]]:
-        """Yield the arrays, codes and index of the first record of each nonempty batch.
-
-        The codes of columns that need bin edges not known yet are None.
+        The rest is then read only to find all such columns and all values; of a whole table not
+        even that if the first batch tells.
         """
-        names = [column.name for column in self.columns]
-        person = None if self._choice is None else self._choice.person
-        further = (name for name in (person, self._beside) if name is not None)
-        to_read = list(dict.fromkeys([*names, *further]))
-        for batch in self._source.batches(to_read):
+        self.rows_read = self.rows_dropped = 0
+        self._complete = False
+        for column in self.columns:
+            column.reset()
+        if self.choice is not None:
+            self.choice.reset()
+        person = None if self.choice is None else self.choice.person
+        further = (name for name in (person, self.beside) if name is not None)
+        for batch in self.source.batches(list(dict.fromkeys([*self.names, *further]))):
             if not batch.num_rows:
                 continue
-            self._people = None if person is None else batch.column(person)
-            self.beside = None if self._beside is None else batch.column(self._beside)
-            arrays = [batch.column(name) for name in names]
-            if not self.rows_read:
-                for column, array in zip(self.columns, arrays, strict=True):
-                    column.start(array.type)
-            first = self.rows_read + (self._first or 0)
+            first = self.rows_read + (self.first or 0)
             self.rows_read += batch.num_rows
-            coded = zip(self.columns, arrays, strict=True)
-            yield arrays, [column.code(array, first) for column, array in coded], first
+            coded = self._coded(batch, first, None if person is None else batch.column(person))
+            if coded is None:
+                if self.first is None and not first:
+                    return
+                continue
+            if self.beside is not None:
+                beside = batch.column(self.beside)
+                self.beside_values = beside if coded.kept is None else beside.filter(coded.kept)
+            if len(coded.codes[0]):
+                yield coded
+            if progress is not None:
+                progress(self.rows_read, self.source.rows_total)
+        self._complete = not any(column.needs_edges for column in self.columns)
+        if self._complete and self.first is None:
+            check_records(self.rows_read, self.rows_read - self.rows_dropped)
 
-    def find(self) -> Iterator[CodedBatch | None]:
-        """Yield the batches of a shard, None if a column has no codes because it needs bins."""
-        self._reset()
-        for arrays, codes, first in self._coded():
-            unbinned = _without_codes(codes)
-            missing = [self.columns[i].missing_numbers(arrays[i]) for i in unbinned]
-            batch = self._selected(codes, [mask for mask in missing if mask is not None], first)
-            yield None if unbinned else batch
-        self._complete = True
-
-    def _selected(
-        self, codes: Sequence[Codes | None], missing: list[Booleans], first: int
-    ) -> CodedBatch:
+    def _coded(
+        self, batch: pa.RecordBatch, first: int, people: pa.Array | None
+    ) -> CodedBatch | None:
         """Return the batch without dropped records, and of each person the chosen one.
 
-        Values outside the domain of records that are not dropped raise; their codes are recorded
-        as seen.  `missing` are masks of missing numbers of columns without codes.
+        None if a column needs bin edges.  Values outside the domain of records that are not dropped
+        raise; the codes of these records are recorded as seen.
         """
-        coded = [(i, part) for i, part in enumerate(codes) if part is not None]
-        sizes = self.sizes
+        arrays = [batch.column(name) for name in self.names]
+        pairs = list(zip(self.columns, arrays, strict=True))
+        codes = [column.code(array, first) for column, array in pairs]
         kept = None
-        if self._options.dropping:
-            kept = self._complete_records(coded, missing)
-        for index, part in coded:
-            self.columns[index].check_inside(part, kept, first)
-            if self._options.dropping and self._options.domain is None:
-                self.columns[index].alphabet.see(part if kept is None else part[kept])
-        if self._choice is not None:
-            rows = len(coded[0][1])
-            chosen = self._choice.chosen(self._people, first, rows, kept)
+        if self.options.dropping:
+            masks = [
+                c.missing_in(array, part) for (c, array), part in zip(pairs, codes, strict=True)
+            ]
+            dropped = np.logical_or.reduce(masks)
+            self.rows_dropped += int(np.count_nonzero(dropped))
+            kept = ~dropped if dropped.any() else None
+        known = [
+            (column, part)
+            for column, part in zip(self.columns, codes, strict=True)
+            if part is not None
+        ]
+        for column, part in known:
+            column.check_inside(part, kept, first)
+            if self.options.dropping:
+                column.see(part if kept is None else part[kept])
+        if len(known) < len(codes):
+            return None
+        if self.choice is not None:
+            chosen = self.choice.chosen(people, first, batch.num_rows, kept)
             kept = None if chosen.all() else chosen
-        arrays = (part if kept is None else part[kept] for _, part in coded)
-        narrow = (
-            part.astype(code_type(sizes[i]), copy=False)
-            for (i, _), part in zip(coded, arrays, strict=True)
-        )
-        return CodedBatch(tuple(narrow), sizes, first, kept)
-
-    def _complete_records(
-        self, coded: Sequence[tuple[int, Codes]], missing: list[Booleans]
-    ) -> Booleans | None:
-        """Return the mask of the records without a missing value; None for all."""
-        masks = [*missing]
-        for index, part in coded:
-            code = self.columns[index].alphabet.missing
-            if code is not None:
-                masks.append(part == code)
-        dropped = np.logical_or.reduce(masks) if masks else np.zeros(1, dtype=np.bool_)
-        self.rows_dropped += int(np.count_nonzero(dropped))
-        return ~dropped if dropped.any() else None
+        narrow = [
+            (part if kept is None else part[kept]).astype(
+                np.min_scalar_type(column.size), copy=False
+            )
+            for column, part in known
+        ]
+        return CodedBatch(tuple(narrow), self.sizes, first, kept)
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
         """Return the domain and, for each column, its codes in the order of the domain's values.
@@ -267,44 +227,20 @@ def columns_of(
     return [Column(name, options, fields=fields) for name in options.choose(names)]
 
 
-def _without_codes(codes: Sequence[Codes | None]) -> list[int]:
-    """Return the indices of the columns without codes."""
-    return [index for index, part in enumerate(codes) if part is None]
-
-
-def find_edges(source: Source, columns: Sequence[Column]) -> None:
-    """Set the bin edges of columns, in one pass over these columns of the whole table.
-
-    A column of a text file with fields that are not numbers stays categorical; if the options bin
-    it by name, that is an error.  A column with a single number stays categorical too.
-    """
-    unknown = []
-    for column in columns:
-        if column.given_edges and not column.fields:
-            column.set_edges(column.given_edges)
-        else:
-            unknown.append(column)
-    summaries = summaries_of(source, unknown) if unknown else ()
-    for column, summary in zip(unknown, summaries, strict=True):
-        column.set_edges(column.edges_of(summary), summary.stray)
-
-
-def summaries_of(
-    source: Source, columns: Sequence[Column], first: int = 0, share: float = 1.0
-) -> list[NumberSummary]:
+def summaries_of(source: Source, columns: Sequence[Column], first: int = 0) -> list[NumberSummary]:
     """Return the summary of each column's numbers, in one pass over these columns.
+
+    A value that is not a number ends the summary of its column; of a column that the options bin by
+    name it raises a TableError.
 
     Parameters
     ----------
     source, first
         A table or a shard of one, and the index in the table of its first record.
     columns
-        The columns.  A value that is not a number ends the summary of its column; of a column that
-        the options bin by name it raises a TableError.
-    share
-        See `NumberSummary`.
+        The columns.
     """
-    summaries = [NumberSummary(share) for _ in columns]
+    summaries = [NumberSummary() for _ in columns]
     for batch in source.batches([column.name for column in columns]):
         priorities = record_priorities(first, batch.num_rows)
         for column, summary in zip(columns, summaries, strict=True):
@@ -312,16 +248,13 @@ def summaries_of(
                 continue
             array = batch.column(column.name)
             values, missing, texts = column.numbers(array)
-            if texts is None:
-                present = slice(None) if missing is None else ~missing
-                summary.add(values[present], priorities[present])
-            else:
+            if texts.any():
                 position = int(np.argmax(texts))
-                if column.binned_by_name:
+                if column.named:
                     raise column.not_a_number(position, first)
                 summary.stray = str(array[position].as_py()).strip()
-        if all(summary.stray is not None for summary in summaries):
-            break
+            else:
+                summary.add(values[~missing], priorities[~missing])
         first += batch.num_rows
     return summaries
 

@@ -9,8 +9,10 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import pyarrow as pa
@@ -176,8 +178,35 @@ def read_errors(file: Path, kind: str) -> Iterator[None]:
         raise TableError(f"{file} cannot be read as {kind}: {what[:200]}") from None
 
 
-class ColumnarSource:
-    """Parquet or Feather files with one schema, a batch decoded when it is asked for.
+@dataclass(frozen=True)
+class Source:
+    """A table that can be read repeatedly, one batch at a time.
+
+    Parameters
+    ----------
+    names
+        The column names.
+    batches
+        Function from some columns to their batches, starting at the first record.
+    rows_total
+        Number of records, None if unknown before reading.
+    fields
+        Whether the columns are fields of text files, which have no type.
+    frame
+        The Narwhals frame that is read; None for files.
+    """
+
+    names: tuple[str, ...]
+    batches: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    rows_total: int | None = None
+    fields: bool = False
+    frame: "nw.DataFrame[Any] | None" = None
+
+
+def columnar_source(
+    kind: str, files: Sequence[Path], groups: Sequence[Sequence[int]] | None = None
+) -> Source:
+    """Return Parquet or Feather files with one schema, a batch decoded when it is asked for.
 
     Strings in Parquet are read dictionary-encoded, as they are stored.  Page checksums are verified
     if a file has them.  Feather has none: each batch is validated, since wrong offsets or indices
@@ -191,60 +220,52 @@ class ColumnarSource:
         The files, in the order of their records.
     groups
         The row groups to read of each Parquet file; all by default.
-
-    Attributes
-    ----------
-    rows_total
-        Number of records, from the files' metadata.
     """
+    rows_total, names, types = 0, (), list[dict[str, str]]()
+    for file in files:
+        with read_errors(file, kind):
+            schema, rows = _schema_and_rows(file, kind)
+            _check_holds_records(schema, str(file))
+            types.append(dict(zip(schema.names, map(str, schema.types), strict=True)))
+        rows_total += rows
+        names = names or tuple(schema.names)
+        check_same_columns(file, types[-1], files[0], types[0])
+    strings = [name for name, type_ in types[0].items() if type_ in STRING_TYPES]
 
-    fields = False
-
-    def __init__(
-        self, kind: str, files: Sequence[Path], *, groups: Sequence[Sequence[int]] | None = None
-    ) -> None:
-        self._kind = kind
-        self._files = files
-        self._groups: Sequence[Sequence[int] | None] = groups or [None] * len(files)
-        self.names: tuple[str, ...] = ()
-        self.rows_total: int | None = 0
-        schemas = []
-        for file in files:
+    def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for index, file in enumerate(files):
+            chosen = None if groups is None else groups[index]
             with read_errors(file, kind):
-                schema, rows = self._schema_and_rows(file)
-                _check_holds_records(schema, str(file))
-                schemas.append(dict(zip(schema.names, map(str, schema.types), strict=True)))
-            self.rows_total += rows
-            self.names = self.names or tuple(schema.names)
-            check_same_columns(file, schemas[-1], files[0], schemas[0])
-        self._strings = [name for name, type_ in schemas[0].items() if type_ in STRING_TYPES]
+                if kind == FEATHER:
+                    yield from _read_feather(file, list(columns))
+                else:
+                    yield from _read_parquet(file, list(columns), strings, chosen)
 
-    def _schema_and_rows(self, file: Path) -> tuple[pa.Schema, int]:
-        if self._kind == FEATHER:
-            dataset = _feather(file)
-            return dataset.schema, dataset.count_rows()
-        with ParquetFile(file) as parquet:
-            return parquet.schema_arrow, parquet.metadata.num_rows
+    return Source(names, batches, rows_total)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns, starting at the first record."""
-        for file, groups in zip(self._files, self._groups, strict=True):
-            with read_errors(file, self._kind):
-                yield from self._read(file, groups, list(columns))
 
-    def _read(
-        self, file: Path, groups: Sequence[int] | None, columns: list[str]
-    ) -> Iterator[pa.RecordBatch]:
-        if self._kind == FEATHER:
-            for batch in _feather(file).to_batches(columns=columns, batch_size=BATCH_ROWS):
-                batch.validate(full=True)
-                yield batch
-            return
-        with ParquetFile(
-            file, read_dictionary=self._strings, pre_buffer=False, page_checksum_verification=True
-        ) as parquet:
-            for batch in parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
-                yield batch.select(columns)
+def _schema_and_rows(file: Path, kind: str) -> tuple[pa.Schema, int]:
+    if kind == FEATHER:
+        dataset = _feather(file)
+        return dataset.schema, dataset.count_rows()
+    with ParquetFile(file) as parquet:
+        return parquet.schema_arrow, parquet.metadata.num_rows
+
+
+def _read_parquet(
+    file: Path, columns: list[str], strings: list[str], groups: Sequence[int] | None
+) -> Iterator[pa.RecordBatch]:
+    with ParquetFile(
+        file, read_dictionary=strings, pre_buffer=False, page_checksum_verification=True
+    ) as parquet:
+        for batch in parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns):
+            yield batch.select(columns)
+
+
+def _read_feather(file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    for batch in _feather(file).to_batches(columns=columns, batch_size=BATCH_ROWS):
+        batch.validate(full=True)
+        yield batch
 
 
 def _feather(file: Path) -> ds.Dataset:
@@ -275,7 +296,7 @@ def _check_holds_records(schema: pa.Schema, what: str) -> None:
         )
 
 
-def open_frame(data: Any) -> "FrameSource":
+def open_frame(data: Any) -> Source:
     """Return the source of a frame; anything else raises a TableError."""
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
@@ -283,7 +304,7 @@ def open_frame(data: Any) -> "FrameSource":
         _check_holds_records(data.schema, "the table")
     try:
         frame = nw.from_native(data)
-        return FrameSource(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
+        return _frame_source(frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
     except TypeError:
         raise TableError(
             "data must be a pandas, Polars or PyArrow frame, or the path of a file, folder or "
@@ -295,70 +316,34 @@ def open_frame(data: Any) -> "FrameSource":
         raise TableError(f"the frame cannot be read: {what[:200]}") from None
 
 
-class FrameSource:
-    """A data frame; each column is converted to Arrow once, when first read.
+def _frame_source(frame: "nw.DataFrame[Any]") -> Source:
+    """Return the source of a frame; each column is converted to Arrow once, when first read."""
+    names = tuple(str(name) for name in frame.columns)
 
-    Parameters
-    ----------
-    frame
-        A Narwhals data frame.
-    """
+    @cache
+    def column(name: str) -> pa.ChunkedArray:
+        try:
+            return frame[:, [names.index(name)]].to_arrow().column(0)
+        except (pa.ArrowException, NarwhalsError, *CONVERSION_ERRORS) as reason:
+            what = " ".join(str(reason).split())
+            raise TableError(f"column {name!r} must hold values of one type: {what}") from None
 
-    fields = False
-
-    def __init__(self, frame: "nw.DataFrame[Any]") -> None:
-        self.frame = frame
-        self._columns: dict[str, pa.ChunkedArray] = {}
-        self.names = tuple(str(name) for name in frame.columns)
-        self.rows_total: int | None = len(frame)
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns, starting at the first record."""
-        arrays = {name: self._column(name) for name in columns}
+    def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        arrays = {name: column(name) for name in columns}
         yield from pa.table(arrays).to_batches(max_chunksize=BATCH_ROWS)
 
-    def _column(self, name: str) -> pa.ChunkedArray:
-        if name not in self._columns:
-            try:
-                array = self.frame[:, [self.names.index(name)]].to_arrow().column(0)
-            except (pa.ArrowException, NarwhalsError, *CONVERSION_ERRORS) as reason:
-                what = " ".join(str(reason).split())
-                raise TableError(f"column {name!r} must hold values of one type: {what}") from None
-            self._columns[name] = array
-        return self._columns[name]
-
-
-class Source(Protocol):
-    """A table that can be read repeatedly, one batch at a time.
-
-    Attributes
-    ----------
-    names
-        The column names.
-    fields
-        Whether the columns are fields of text files, which have no type.
-    """
-
-    names: tuple[str, ...]
-    fields: bool
-
-    @property
-    def rows_total(self) -> int | None:
-        """Number of records, None if unknown before reading."""
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns, starting at the first record."""
+    return Source(names, batches, len(frame), frame=frame)
 
 
 def open_source(data: Any, options: TableOptions) -> Source:
     """Return the source of a frame, a path (file, folder, glob) or a list of paths; or a source."""
-    if isinstance(data, FrameSource):
+    if isinstance(data, Source):
         return data
     if not isinstance(data, (str, os.PathLike, list, tuple)):
         return open_frame(data)
     kind, files = find_files(data)
     if kind == TEXT:
-        from seepage.data.table.text_files import TextSource
+        from seepage.data.table.text_files import text_source
 
-        return TextSource(files, options)
-    return ColumnarSource(kind, files)
+        return text_source(files, options)
+    return columnar_source(kind, files)

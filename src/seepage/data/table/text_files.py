@@ -6,12 +6,12 @@ a file of one column: there they are records with a missing value.  A first line
 names the delimiter and is no record.
 """
 
-import codecs
 import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,14 +20,13 @@ import pyarrow.csv as pa_csv
 
 from seepage.data.table.labels import field_key
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sources import TEXT, check_same_columns, read_errors
+from seepage.data.table.sources import TEXT, Source, check_same_columns, read_errors
 from seepage.errors import Setting, TableError
 
 DELIMITERS = "\t;|,"
 """Candidates, those rarer in text first: the first wins among equal scores."""
 
 DETECTION_LINES = 100
-START_BYTES = 2**18
 MAX_RECORD_BYTES = 2**23
 """Maximum length of a header or record."""
 
@@ -63,31 +62,37 @@ class TextLayout(NamedTuple):
     empty: bool
 
 
-def _layout(file: Path, options: TableOptions, start: bytes, complete: bool) -> TextLayout | None:
-    """Return the layout of a file from its start; None if more bytes are needed.
-
-    `complete` says that `start` is the whole file.
-    """
-    text = _complete_lines(start, complete)
-    named = SEPARATOR_LINE.match(text)
-    if named:
-        text = text[named.end() :]
-    tabs = file.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-    found = named[1] if named else "\t" if tabs else find_delimiter(text)
-    mark = options.delimiter or found
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
-    header, names = 0, options.column_names
-    with _long_fields():
+def _find_layout(file: Path, options: TableOptions) -> TextLayout:
+    """Return the layout of a file, read as far as its first record."""
+    with (
+        read_errors(file, TEXT),
+        _long_fields(),
+        io.TextIOWrapper(
+            open_text(file, options.encoding), encoding="utf-8-sig", newline=""
+        ) as stream,
+    ):
+        lines = _lines(stream, file)
+        start = list(islice(lines, DETECTION_LINES))
+        separator = SEPARATOR_LINE.fullmatch(start[0]) if start else None
+        start = start[1:] if separator else start
+        tabs = file.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+        found = separator[1] if separator else "\t" if tabs else find_delimiter("".join(start))
+        mark = options.delimiter or found
+        rows = csv.reader(chain(start, lines), delimiter=mark)
+        header, names = 0, options.column_names
         if names is None:
-            header, names = next(((i, row) for i, row in enumerate(rows, 1) if row), (0, []))
+            header, row = next(((i, row) for i, row in enumerate(rows, 1) if row), (0, []))
+            names = _header_names(row, file)
         has_records = any(rows) if len(names) > 1 else next(rows, None) is not None
-    if options.column_names is None:
-        if not has_records and not complete:
-            return None
-        names = _header_names(names, file)
-    return TextLayout(
-        mark, tuple(names), int(named is not None), header, complete and not has_records
-    )
+        return TextLayout(mark, tuple(names), int(separator is not None), header, not has_records)
+
+
+def _lines(stream: io.TextIOBase, file: Path) -> Iterator[str]:
+    """Yield the lines of a file; one that is too long for a record raises a TableError."""
+    while line := stream.readline(MAX_RECORD_BYTES):
+        if len(line) >= MAX_RECORD_BYTES:
+            raise TableError(f"a line of {file} has {MAX_RECORD_BYTES:,} characters or more")
+        yield line
 
 
 @contextmanager
@@ -98,13 +103,6 @@ def _long_fields() -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(before)
-
-
-def _complete_lines(start: bytes, complete: bool) -> str:
-    """Return the complete lines of the start of a file; `complete`: of the whole file."""
-    text = codecs.getincrementaldecoder("utf-8")().decode(start, final=complete)
-    text = text.removeprefix("\ufeff")
-    return text if complete else text[: max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1]
 
 
 def find_delimiter(text: str) -> str:
@@ -126,11 +124,10 @@ def find_delimiter(text: str) -> str:
 
 def _equal_widths(lines: Sequence[str], mark: str) -> int:
     """Return the number of lines with as many fields as the first; 0 if it has one field."""
-    with _long_fields():
-        try:
-            widths = [len(row) for row in csv.reader(lines, delimiter=mark)]
-        except csv.Error:
-            return 0
+    try:
+        widths = [len(row) for row in csv.reader(lines, delimiter=mark)]
+    except csv.Error:
+        return 0
     return widths.count(widths[0]) if widths and widths[0] > 1 else 0
 
 
@@ -156,8 +153,8 @@ def _header_names(row: Sequence[str], file: Path) -> list[str]:
     return [name or f"column {index}" for index, name in enumerate(names, 1)]
 
 
-class TextSource:
-    """Text files with the same columns.
+def text_source(files: Sequence[Path], options: TableOptions) -> Source:
+    """Return the source of text files with the same columns.
 
     Parameters
     ----------
@@ -166,85 +163,67 @@ class TextSource:
     options
         Delimiter, names and encoding.
     """
+    layouts = [_find_layout(file, options) for file in files]
+    expected = dict.fromkeys(layouts[0].names, "text")
+    for file, layout in zip(files, layouts, strict=True):
+        check_same_columns(file, dict.fromkeys(layout.names, "text"), files[0], expected)
 
-    fields = True
-    rows_total: int | None = None
-
-    def __init__(self, files: Sequence[Path], options: TableOptions) -> None:
-        self._options = options
-        self._files = [(file, self._find_layout(file)) for file in files]
-        first, layout = self._files[0]
-        self.names = layout.names
-        expected = dict.fromkeys(layout.names, "text")
-        for file, other in self._files:
-            check_same_columns(file, dict.fromkeys(other.names, "text"), first, expected)
-
-    def _find_layout(self, file: Path) -> TextLayout:
-        """Return the layout of a file, from its first 256 kB, or more if the header is longer."""
-        with read_errors(file, TEXT), open_text(file, self._options.encoding) as stream:
-            start, size, layout = b"", START_BYTES, None
-            while layout is None:
-                if len(start) >= MAX_RECORD_BYTES:
-                    raise TableError(
-                        f"the header of {file} does not end within {MAX_RECORD_BYTES:,} bytes"
-                    )
-                start += stream.read(size - len(start))
-                layout = _layout(file, self._options, start, len(start) < size)
-                size *= 2
-            return layout
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns, starting at the first record."""
-        for file, layout in self._files:
+    def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for file, layout in zip(files, layouts, strict=True):
             if not layout.empty:
                 with read_errors(file, TEXT):
-                    yield from self._read(file, layout, columns)
+                    yield from _read(file, options.encoding, layout, columns)
 
-    def _read(
-        self, file: Path, layout: TextLayout, columns: Sequence[str]
-    ) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from self._parse(file, layout, columns)
-        except pa.ArrowInvalid as problem:
-            if RAGGED.search(str(problem)) is None:
-                raise
-        else:
-            return
-        try:
-            for _ in self._parse(file, layout, columns[:1], threads=False):
-                pass
-        except pa.ArrowInvalid as problem:
-            row, expected, fields = map(int, RAGGED.search(str(problem)).groups())  # type: ignore[union-attr]
-            record = row - layout.skipped - (layout.header > 0)
-            raise TableError(
-                f"record {record} of {file} has {fields} fields, but there are {expected} columns "
-                f"(delimiter {layout.delimiter!r})"
-            ) from None
+    return Source(layouts[0].names, batches, fields=True)
 
-    def _parse(
-        self, file: Path, layout: TextLayout, columns: Sequence[str], *, threads: bool = True
-    ) -> "pa_csv.CSVStreamingReader":
-        return pa_csv.open_csv(
-            pa.PythonFile(_Blocks(open_text(file, self._options.encoding)), "r"),
-            read_options=pa_csv.ReadOptions(
-                use_threads=threads,
-                block_size=MAX_RECORD_BYTES,
-                column_names=list(layout.names),
-                skip_rows=layout.skipped,
-                skip_rows_after_names=layout.header,
-            ),
-            parse_options=pa_csv.ParseOptions(
-                delimiter=layout.delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=len(layout.names) > 1,
-            ),
-            convert_options=pa_csv.ConvertOptions(
-                include_columns=list(columns),
-                column_types=dict.fromkeys(columns, pa.string()),
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
-        )
+
+def _read(
+    file: Path, encoding: str, layout: TextLayout, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a file; a ragged record raises a TableError with its number."""
+    try:
+        yield from _parse(file, encoding, layout, columns)
+    except pa.ArrowInvalid as problem:
+        if RAGGED.search(str(problem)) is None:
+            raise
+    else:
+        return
+    try:
+        for _ in _parse(file, encoding, layout, columns[:1], threads=False):
+            pass
+    except pa.ArrowInvalid as problem:
+        row, expected, fields = map(int, RAGGED.search(str(problem)).groups())  # type: ignore[union-attr]
+        record = row - layout.skipped - (layout.header > 0)
+        raise TableError(
+            f"record {record} of {file} has {fields} fields, but there are {expected} columns "
+            f"(delimiter {layout.delimiter!r})"
+        ) from None
+
+
+def _parse(
+    file: Path, encoding: str, layout: TextLayout, columns: Sequence[str], *, threads: bool = True
+) -> "pa_csv.CSVStreamingReader":
+    return pa_csv.open_csv(
+        pa.PythonFile(_Blocks(open_text(file, encoding)), "r"),
+        read_options=pa_csv.ReadOptions(
+            use_threads=threads,
+            block_size=MAX_RECORD_BYTES,
+            column_names=list(layout.names),
+            skip_rows=layout.skipped,
+            skip_rows_after_names=layout.header,
+        ),
+        parse_options=pa_csv.ParseOptions(
+            delimiter=layout.delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=len(layout.names) > 1,
+        ),
+        convert_options=pa_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types=dict.fromkeys(columns, pa.string()),
+            strings_can_be_null=True,
+            null_values=[""],
+        ),
+    )
 
 
 class _Blocks:
