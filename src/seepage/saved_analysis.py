@@ -13,7 +13,7 @@ from seepage import _checks
 from seepage._files import read_small
 from seepage._numerics import Floats
 from seepage.analysis import Analysis, checked_limits
-from seepage.data.domain import Domain
+from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
@@ -39,12 +39,6 @@ SHAPES = {
 """Shape of the entries of each attribute in the arrays of an `Experience`; () for the others."""
 
 
-class _SavedAttribute(msgspec.Struct):
-    name: str
-    values: list[str]
-    edges: list[float | Literal["inf", "-inf"]]
-
-
 class _SavedTotal(msgspec.Struct):
     """A `TotalLeakage` without what it shares with the analysis."""
 
@@ -55,12 +49,6 @@ class _SavedTotal(msgspec.Struct):
     evidence: list[dict[str, Any] | None]
     notes: tuple[str, ...]
     scope: Literal["table", "population"]
-
-
-class _SavedSmoothing(msgspec.Struct, forbid_unknown_fields=True):
-    min_count: AtLeast0
-    prior: AtLeast0
-    truncate: AtLeast0
 
 
 class _SavedAnalysis(msgspec.Struct):
@@ -78,14 +66,14 @@ class _SavedAnalysis(msgspec.Struct):
     delta: Share | list[Share]
     mechanism: str | list[str | None] | None
     view: View
-    smoothing: _SavedSmoothing
+    smoothing: dict[Literal["min_count", "prior", "truncate"], AtLeast0]
     cpl: Floats
     totals: dict[str, _SavedTotal]
     unavailable: dict[str, str]
     refuted: dict[str, tuple[str, ...]]
     experienced: Experience | None
     limit: AtLeast0 | list[AtLeast0 | None] | None
-    domain: list[_SavedAttribute]
+    domain: list[dict[str, Any]]
     counts: str
     notes: tuple[str, ...] = ()
     table: tuple[str, ...] = ("DATA",)
@@ -124,13 +112,14 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     epsilons = saved.epsilon
     if isinstance(epsilons, list):
         epsilons = [0.0 if epsilon == "inf" else epsilon for epsilon in epsilons]
+    smoothing: dict[str, Any] = dict(saved.smoothing.items())
     matrix = leakage_matrix(
         _pairs(saved),
         epsilons,
         mechanism=saved.mechanism,
         view=saved.view,
         delta=saved.delta,
-        **msgspec.structs.asdict(saved.smoothing),
+        **smoothing,
     )
     if inconsistency := _inconsistency(saved, matrix):
         raise InputError(f"{file} was edited: {inconsistency}")
@@ -213,7 +202,10 @@ def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
 
 def _pairs(saved: _SavedAnalysis) -> PairCounts:
     """Return the pair counts of a saved result, decoded and checked against its digest."""
-    domain = Domain.from_dicts(msgspec.to_builtins(saved.domain))
+    try:
+        domain = Domain(msgspec.convert(saved.domain, tuple[Attribute, ...], strict=False))
+    except msgspec.ValidationError as error:
+        raise InputError(f"the result's domain cannot be read: {error}") from None
     if domain.names != tuple(saved.attributes) or not saved.attributes:
         raise InputError("the result was edited: its attributes are not those of the domain")
     ends = np.cumsum(domain.sizes)

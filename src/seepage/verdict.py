@@ -308,17 +308,8 @@ def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
         proofs = dict.fromkeys(j.lower_by if state == "exceeded" else j.proof[1] for j in chosen)
         verb = "proven by" if state == "exceeded" else "by"
         reasons = "; ".join(_reason(name, totals) for name in proofs)
-        parts.append(f"{len(chosen)} {state}, {verb} {reasons}" + _with_delta(chosen))
+        parts.append(f"{len(chosen)} {state}, {verb} {reasons}")
     return f"It rests on: {'. '.join(parts)}."
-
-
-def _with_delta(chosen: Sequence[Judgement]) -> str:
-    """Return how many exceeded limits a total with a delta would keep, "" if none."""
-    rare = [j for j in chosen if j.lower > (j.limit or 0.0) >= j.relaxed]
-    if not rare:
-        return ""
-    delta = max(j.delta for j in rare)
-    return f" (with delta {delta:g}, {len(rare)} of them would be within by {rare[0].relaxed_by})"
 
 
 def _reason(name: str, totals: TotalsComparison) -> str:

@@ -180,7 +180,7 @@ CUT = _saved()["counts"]
         (_with(cpl=[["NaN"] * 3] * 3), r"numbers >= 0 - at `\$.cpl`"),
         (_with(totals={"sure": _saved()["totals"]["exact"]}), "no guarantee 'sure'"),
         (_with(refuted={"worst": ["age"]}), "no attribute 'age'"),
-        (_with(smoothing={"least": 1}), "unknown field `least`"),
+        (_with(smoothing={"least": 1}), "Invalid enum value 'least'"),
         (_with_total(totals=[1.0, 2.0]), r"totals of exact has the shape \(2,\), not \(3,\)"),
         (_with_total(totals=[1.0, 2.0, None]), "Expected numbers >= 0"),
         (_with_total(deltas=[0.0, 0.0, 2.0]), "<= 1"),
