@@ -263,6 +263,10 @@ def weakest_kind(forms: Iterable[Form], scope: str = "table") -> PlanKind:
 
 def check_plan(plan: "Plan") -> None:
     """Raise unless forms and alternatives fit the attributes, and totals are within limits."""
+    for form in _checks.items(plan.forms, "forms"):
+        _checks.instance(form, "each of forms", Form, "a Form")
+    for stored in _checks.items(plan.listed, "listed"):
+        _checks.instance(stored, "each of listed", StoredAttribute, "a StoredAttribute")
     if not 1 <= len(plan.forms) <= MAX_FORMS:
         number = len(plan.forms) or "none"
         raise InputError(f"a plan must have from 1 to {MAX_FORMS} forms, got {number}")
