@@ -18,9 +18,14 @@ from seepage._files import write_text
 from seepage._options import command_words, takes
 from seepage._results import Result, html_table, json_ready, json_text
 from seepage.analysis_options import AnalysisOptions
-from seepage.data.data_check import settle
 from seepage.data.domain import ALL_OTHERS, for_each
-from seepage.data.inputs import as_counted, as_pairs, is_dataset_name, is_pairs_file
+from seepage.data.inputs import (
+    as_counted,
+    as_pairs,
+    is_counted,
+    is_dataset_name,
+    is_pairs_file,
+)
 from seepage.data.pairs import PairCounts
 from seepage.data.table.options import DataOptions
 from seepage.leakage.leaks import Leak, find_leaks, same_attributes
@@ -238,8 +243,12 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     name = options.name if options.name is not None else Path(named).name
     records = (named or name) if not named or _has_records(named) else ""
     table = records or "DATA", *command_words(options.reading, DataOptions)
-    data, settled, notes = settle(data, options, asked=False, stacklevel=4)
-    reading = {**options.reading, **settled}
+    reading, notes = options.reading, list[str]()
+    if not is_counted(data, datasets=True):
+        from seepage.data.data_check import settle  # imports readers of files, and pandas
+
+        data, settled, notes = settle(data, options, asked=False, stacklevel=4)
+        reading = {**reading, **settled}
     if options.sample is not None:
         reading |= {"sample": options.sample, "rng": options.rng}
     needs_records = bool(
