@@ -28,6 +28,7 @@ from seepage.data.inputs import (
 )
 from seepage.data.pairs import PairCounts
 from seepage.data.table.options import DataOptions
+from seepage.errors import Text
 from seepage.leakage.leaks import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.totals.experienced import Experience, default_people, experience_of
@@ -243,7 +244,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     name = options.name if options.name is not None else Path(named).name
     records = (named or name) if not named or _has_records(named) else ""
     table = records or "DATA", *command_words(options.reading, DataOptions)
-    reading, notes = options.reading, list[str]()
+    reading, notes = options.reading, list[Text]()
     if not is_counted(data, datasets=True):
         from seepage.data.data_check import settle  # imports readers of files, and pandas
 

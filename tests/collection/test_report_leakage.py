@@ -80,7 +80,7 @@ def test_without_noise_the_best_set_is_found(joint, contrast, size):
         LikelySets("all", contrast),
         LikelySets("subsets", contrast, min(size, joint.shape[1] - 1)),
     ):
-        exact = float(sets.best(channel[None]).value[0])
+        exact = float(sets.largest(channel[None])[0])
         for part in ("estimate", "lower", "upper"):
             found = max(
                 float(getattr(_limits(terms, x, _orders(terms, x, sets), sets, 0.05), part).max())

@@ -146,7 +146,7 @@ def test_exact_values_are_at_most_the_bound_and_the_bound_at_most_epsilon(counts
         LikelySets("singletons", epsilon),
         LikelySets("subsets", epsilon, min(size, counts.shape[1])),
     ):
-        assert sets.best(channel[None]).value[0] <= bound * (1 + 1e-13) + guard
+        assert sets.largest(channel[None])[0] <= bound * (1 + 1e-13) + guard
 
 
 @given(tables(), epsilons)

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from seepage.leakage.solver import (
     NEGLIGIBLE,
     _hidden,
     dinkelbach,
-    dinkelbach_single,
     use_compiled,
 )
 from strategies import UNIT
@@ -43,13 +41,13 @@ def channels(draw):
 def by_numba(channel, budget):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solver, "COMPILED_CELLS", 0)
-        return dinkelbach_single(channel, budget)
+        return dinkelbach(channel, budget)
 
 
 @settings(max_examples=150)
 @given(channels(), st.sampled_from(BUDGETS))
 def test_the_kernel_equals_numpy(channel, budget):
-    found, by_numpy = by_numba(channel, budget), dinkelbach_single(channel, budget)
+    found, by_numpy = by_numba(channel, budget), dinkelbach(channel, budget)
     close = {"rtol": 1e-13, "atol": 16 * UNIT * -np.expm1(-budget)}
     added = min(_hidden(found.value, budget, None), NEGLIGIBLE * by_numpy.value)
     nearest = np.clip(found.value, by_numpy.value - added, by_numpy.value)
@@ -81,61 +79,48 @@ def test_both_engines_have_the_same_witness_around_the_threshold(size):
         assert found.witness == chosen.witness
 
 
-def test_a_stack_is_maximised_like_its_channels():
-    stack = np.random.default_rng(7).dirichlet(np.ones(164), (2, 164))
-    best = dinkelbach(stack, np.array([1.0, 700.0]))
-    for index, budget in enumerate((1.0, 700.0)):
-        single = dinkelbach_single(stack[index], budget)
-        assert (best.value[index], best.likelier[index]) == (single.value, single.likelier)
-        assert best.likely[index].tolist() == single.likely.tolist()
+NUMBERS = """
+import sys
+import numpy as np, seepage as sp
+from seepage.leakage.solver import COMPILED_CELLS
 
+def channel(size, zeros):
+    counts = np.random.default_rng(size).integers(0, 3 if zeros else 1000, (size, size))
+    counts[:, 0] += 1
+    return counts / counts.sum(axis=1, keepdims=True)
 
-REPEATED = """
-    import json, sys
-    import numpy as np, seepage as sp
-    from seepage.leakage.solver import COMPILED_CELLS
+def told(leakage):
+    witness = leakage.witness
+    evidence = witness and [witness.likelier, witness.other, *witness.likely]
+    return [leakage.value.hex(), evidence]
 
-    def channel(size, zeros):
-        counts = np.random.default_rng(size).integers(0, 3 if zeros else 1000, (size, size))
-        counts[:, 0] += 1
-        return counts / counts.sum(axis=1, keepdims=True)
-
-    def told(leakage):
-        witness = leakage.witness
-        evidence = witness and [witness.likelier, witness.other, *witness.likely]
-        return [leakage.value.hex(), evidence]
-
-    if sys.argv[1] == "after others":
-        for size in (3, 40, 200):
-            for epsilon in (0.1, 1.0, 800.0):
-                sp.leakage_bound(channel(size, True), epsilon)
-        sp.leakage_matrix("survey", 2.0).interval()
-        assert "numba" in sys.modules
-    matrix = sp.leakage_matrix("adult", 1.0)
-    names = matrix.domain.names
-    adult = [told(matrix[target, source]) for target in names for source in names
-             if target != source]
-    assert len(adult) == 210
-    values = [value.hex() for value in matrix.values.ravel().tolist()]
-    alone = "numba" in sys.modules
-    around = [told(sp.leakage_bound(channel(size, zeros), 1.0))
-              for size in (158, 160, 161, 162, 164) for zeros in (True, False)]
-    assert 160**3 < COMPILED_CELLS <= 162**3
-    print(json.dumps([adult, values, around, alone]))
+matrix = sp.leakage_matrix("adult", 1.0)
+names = matrix.domain.names
+adult = [told(matrix[target, source]) for target in names for source in names if target != source]
+assert len(adult) == 210
+values = [value.hex() for value in matrix.values.ravel().tolist()]
+numba_for_adult = "numba" in sys.modules
+around = [told(sp.leakage_bound(channel(size, zeros), 1.0))
+          for size in (158, 160, 161, 162, 164) for zeros in (True, False)]
+assert 160**3 < COMPILED_CELLS <= 162**3
+numbers = [adult, values, around]
 """
 
 
-def in_a_process(before):
-    script = textwrap.dedent(REPEATED)
-    done = subprocess.run(
-        [sys.executable, "-c", script, before], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
-
-
 def test_the_same_input_has_the_same_number_and_witness_whatever_ran_before():
-    """All 210 pairs of Adult, and channels on both sides of the threshold, bit for bit."""
-    *fresh, loaded = in_a_process("nothing")
-    *later, _ = in_a_process("after others")
-    assert fresh == later
-    assert not loaded, "Adult is below the threshold, so Numba is not loaded for it"
+    """All 210 pairs of Adult, and channels on both sides of the threshold, bit for bit.
+
+    In a fresh process, and in this one after other channels, large ones for Numba among them.
+    """
+    script = f"{NUMBERS}\nimport json\nprint(json.dumps([numbers, numba_for_adult]))"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    fresh, numba_for_adult = json.loads(done.stdout)
+    assert not numba_for_adult, "Adult is below the threshold, so Numba is not loaded for it"
+    for size in (3, 40, 200):
+        for epsilon in (0.1, 1.0, 800.0):
+            leakage_bound(np.random.default_rng(size).dirichlet(np.ones(size), size), epsilon)
+    assert "numba" in sys.modules
+    here = {}
+    exec(NUMBERS, here)
+    assert json.loads(json.dumps(here["numbers"])) == fresh

@@ -261,7 +261,7 @@ def test_reports_of_all_values_say_nothing():
     found = set_intervals(counts, sets, np.full(2, 9.0), np.ones(2))
     assert not found.lower.any()
     assert not found.upper.any()
-    assert not sets.best(channels).value.any()
+    assert not sets.largest(channels).any()
     assert not sets.best_by_pair(channels, np.ones(2)).any()
 
 

@@ -12,7 +12,7 @@ import oracles
 import seepage as sp
 from seepage import Channel, exact_leakage, leakage_bound
 from seepage.errors import ChannelError
-from seepage.leakage.likely_sets import LikelySets, best_singleton
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms import mechanism
 from strategies import EPSILONS, attribute, just_above, shares, tables
 
@@ -65,7 +65,7 @@ def test_the_column_of_the_report_counts_and_not_the_row():
 def test_the_closed_form_of_grr_and_the_bound_above_it(counts, epsilon):
     _, channel = shares(counts)
     found = exact_leakage(channel, randomised_response(counts.shape[1], epsilon)).value
-    closed = best_singleton(channel[None], np.array([epsilon])).value[0]
+    closed = LikelySets("singletons", epsilon).best_pair(channel).value
     assert found == pytest.approx(closed, rel=1e-9, abs=1e-14)
     assert found <= leakage_bound(channel, epsilon).value * (1 + 1e-12) + 1e-14
 
@@ -74,7 +74,7 @@ def test_the_closed_form_of_grr_and_the_bound_above_it(counts, epsilon):
 def test_grr_on_two_values_reaches_the_bound(counts, epsilon):
     two = np.maximum(np.stack([counts[:, 0], counts[:, -1] + 1], axis=1), 1)
     _, channel = shares(two)
-    single = LikelySets("singletons", epsilon).best(channel[None]).value[0]
+    single = LikelySets("singletons", epsilon).largest(channel[None])[0]
     assert single == pytest.approx(leakage_bound(channel, epsilon).value, rel=1e-12, abs=1e-15)
 
 

@@ -130,7 +130,7 @@ def test_auto_and_the_sum_of_budgets():
     assert "TotalLeakage('independent', assumed, largest" in repr(found)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, 800.0])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 200.0])
 def test_json_is_plain(epsilon):
     how = {"a0": "public", "a1": "grr", "a2": "oue"}
     found = compare_totals(tuples_of(xor(50)), epsilon, mechanism=how)

@@ -15,12 +15,7 @@ from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage.leaks import Leakage
-from seepage.leakage.likely_sets import (
-    LikelySets,
-    best_singleton,
-    profile,
-    two_level_leakage,
-)
+from seepage.leakage.likely_sets import LikelySets, profile, two_level_leakage
 
 
 def leakage_bound(
@@ -92,7 +87,7 @@ def saturation(matrix: Floats) -> float:
 
     Infinite where a source value is possible under some target values only.
     """
-    return float(best_singleton(matrix[None], np.array([math.inf])).value[0])
+    return LikelySets("singletons", math.inf).best_pair(matrix).value
 
 
 # The bound as a function of epsilon, and its inverse ---------------------------------------------

@@ -17,16 +17,16 @@ with G[x, u] > H G[x', u] (or the omega largest differences).  The pair with the
 the next H, until no pair can raise it.  An iteration costs O(m^2 t) and two or three suffice.  The
 paper sorts the inputs of every pair, O(m^2 t log t); here only pairs that raise H are sorted.
 
-`LikelySets.best` searches all pairs of rows of each channel of a stack, shape (p, m, t);
-`LikelySets.best_of_pairs` takes the pairs as given.  `two_level_leakage` returns the leakage of one
-channel with its witness: the two target values and the S that attain it.
+`LikelySets.largest` searches all pairs of rows of each channel of a stack, shape (p, m, t), and
+`best_pair` those of one channel; `best_of_pairs` takes the pairs as given.  `two_level_leakage`
+returns the leakage of one channel with its witness: the two target values and the S that attain it.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,17 +36,16 @@ from seepage._numerics import (
     UNIT,
     Booleans,
     Floats,
-    Integers,
     log_ratio,
     one_minus_exp,
     round_up,
 )
 from seepage.data.channel import Channel, as_matrix
 from seepage.leakage.leaks import Leakage, named_witness
-from seepage.leakage.solver import Best, Pair, best_of_pairs, dinkelbach, dinkelbach_single
+from seepage.leakage.solver import Pair, best_of_pairs, dinkelbach
 
-GAIN_CELLS = 1 << 16
-"""Cells per block in `sums_of_gains`, so that it fits a core's cache."""
+PAIR_CELLS = 1 << 16
+"""Cells per block in `best_by_pair`, so that it fits a core's cache."""
 
 CELL_ROUNDINGS = 8
 """Roundings allowed for each cell of a channel: a count over a sum, and the choice of S."""
@@ -70,30 +69,40 @@ class LikelySets:
     contrast: float
     size: int = 1
 
-    def best(self, channels: Floats, contrast: Floats | None = None) -> Best:
+    def largest(self, channels: Floats, contrast: Floats | None = None) -> Floats:
         """Return the largest log-ratio of each channel of a stack, rounded up.
 
         `contrast`, one per channel, replaces that of the sets where given.
         """
         epsilon = np.full(len(channels), self.contrast) if contrast is None else contrast
-        terms = channels.shape[2]
-        if self.kind == "subsets" and self.size == terms:
-            return Best.zeros(channels)
-        if self.size == 1 and (self.kind != "all" or terms <= 2):  # of two, every S is a singleton
-            return best_singleton(channels, epsilon)
-        size, cancelling = (None, 0) if self.kind == "all" else (self.size, 2 * terms + 8)
-        best = dinkelbach(channels, epsilon, size)
-        return best._replace(value=_safe(best.value, epsilon, terms, cancelling))
+        if self._has_singletons(channels.shape[2]):
+            return np.asarray(_safe(_singleton_ratios(channels, epsilon).max(axis=1), epsilon, 1))
+        budgets = zip(channels, epsilon.tolist(), strict=True)
+        return np.array([self._best_pair(channel, budget).value for channel, budget in budgets])
 
     def best_pair(self, channel: Floats) -> Pair:
-        """Return the largest log-ratio of one channel, rounded up."""
-        if self.kind != "all" or channel.shape[1] <= 2:
-            best = self.best(channel[None])
-            return Pair(
-                float(best.value[0]), int(best.likelier[0]), int(best.other[0]), best.likely[0]
-            )
-        pair = dinkelbach_single(channel, self.contrast)
-        return Pair(_safe(pair.value, self.contrast, channel.shape[1]), *pair[1:])
+        """Return the largest log-ratio of one channel, rounded up, with what attains it."""
+        return self._best_pair(channel, self.contrast)
+
+    def _best_pair(self, channel: Floats, epsilon: float) -> Pair:
+        terms = channel.shape[1]
+        if self._has_singletons(terms):
+            ratios = _singleton_ratios(channel, epsilon)
+            source = int(ratios.argmax())
+            column, value = channel[:, source], _safe(float(ratios[source]), epsilon, 1)
+            likely = np.arange(terms) == source
+            return Pair(value, int(column.argmax()), int(column.argmin()), likely)
+        if self.kind == "all":
+            pair = dinkelbach(channel, epsilon)
+            return Pair(_safe(pair.value, epsilon, terms), *pair[1:])
+        if self.size == terms:
+            return Pair(0.0, 0, 0, np.zeros(terms, dtype=np.bool_))
+        pair = dinkelbach(channel, epsilon, self.size)
+        return Pair(_safe(pair.value, epsilon, terms, 2 * terms + 8), *pair[1:])
+
+    def _has_singletons(self, terms: int) -> bool:
+        """Return whether singletons suffice; of two inputs, every S is one."""
+        return self.size == 1 and (self.kind != "all" or terms <= 2)
 
     def best_by_pair(self, channels: Floats, contrast: Floats) -> Floats:
         """Return the largest log-ratio of each ordered pair of rows, rounded up.
@@ -113,7 +122,7 @@ class LikelySets:
         if self.kind == "subsets" and self.size == terms:
             return values.reshape(-1, rows, rows)
         cancelling = 2 * terms + 8 if self.kind == "subsets" else 0
-        step = max(1, GAIN_CELLS // (rows * terms))
+        step = max(1, PAIR_CELLS // (rows * terms))
         for start in range(0, len(values), step):
             index, x = np.divmod(np.arange(start, min(start + step, len(values))), rows)
             pairs = (channels[index, x][:, None], channels[index])
@@ -138,7 +147,7 @@ class LikelySets:
         Notes
         -----
         O(n t log t); for subsets O(n t) per round.  The relative error of a value is within
-        3 t + 8 roundings, plus those of cancelling gaps for subsets, as in `best`.
+        3 t + 8 roundings, plus those of cancelling gaps for subsets, as in `best_pair`.
 
         Examples
         --------
@@ -179,15 +188,10 @@ class LikelySets:
         return (masks[masks[:, -1] == 0], True) if 2 * width == size else (masks, False)
 
 
-def best_singleton(channels: Floats, epsilon: Floats) -> Best:
-    """Return max over u of ln (1 + lambda max_x G[x,u]) / (1 + lambda min_x G[x,u])."""
-    high, low = channels.max(axis=1), channels.min(axis=1)
-    ratios = log_ratio(high - low, low, epsilon[:, None])
-    stack, source = np.arange(len(channels)), ratios.argmax(axis=1)
-    column = channels[stack, :, source]
-    likely = np.arange(channels.shape[2]) == source[:, None]
-    value = _safe(ratios[stack, source], epsilon, 1)
-    return Best(value, column.argmax(axis=1), column.argmin(axis=1), likely)
+def _singleton_ratios(channels: Floats, epsilon: Any) -> Floats:
+    """Return ln (1 + lambda max_x G[x,u]) / (1 + lambda min_x G[x,u]) for each u."""
+    high, low = channels.max(axis=-2), channels.min(axis=-2)
+    return log_ratio(high - low, low, np.asarray(epsilon)[..., None])
 
 
 def profile(channel: Floats, value: float) -> float:
@@ -270,46 +274,3 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
         return 0.0
     operations = 2 * channel.shape[1] + math.ceil(epsilon)
     return min(delta, math.nextafter(round_up(delta * share, operations), math.inf))
-
-
-# All pairs of rows: limits of masses, and gains --------------------------------------------------
-
-
-class BestRows(NamedTuple):
-    """The largest log-ratio of each set, and its two rows."""
-
-    ratio: Floats
-    likelier: Integers
-    other: Integers
-
-
-def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
-    """Return, for each set (last axis), the largest log-ratio of `high[x]` to `low[x']`, x != x'.
-
-    The two largest `high` and the two smallest `low` suffice: at most one row has both extremes.
-    Masses are clipped to [0, 1].
-    """
-    first, last = high.argmax(axis=-2), low.argmin(axis=-2)
-
-    def ratio(x: Integers, y: Integers) -> Floats:
-        above = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
-        below = np.maximum(np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :], 0.0)
-        return log_ratio(np.minimum(above, 1.0) - below, below, contrast)
-
-    same = first == last
-    if not same.any():
-        return BestRows(ratio(first, last), first, last)
-    others, rest = high.copy(), low.copy()
-    np.put_along_axis(others, first[..., None, :], -np.inf, axis=-2)
-    np.put_along_axis(rest, last[..., None, :], np.inf, axis=-2)
-    second, next_last = others.argmax(axis=-2), rest.argmin(axis=-2)
-    swapped = same & (ratio(second, last) >= ratio(first, next_last))
-    first, last = np.where(swapped, second, first), np.where(same & ~swapped, next_last, last)
-    return BestRows(ratio(first, last), first, last)
-
-
-def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
-    """Return the sum over u of max(0, gains[x, u] - losses[x', u]) for all pairs of rows."""
-    step = max(1, GAIN_CELLS // losses.size)
-    blocks = (gains[i : i + step, None] - losses for i in range(0, max(len(gains), 1), step))
-    return np.concatenate([np.maximum(block, 0.0, out=block).sum(axis=2) for block in blocks])

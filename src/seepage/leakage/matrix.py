@@ -86,8 +86,9 @@ class LeakageMatrix(Result):
         found = np.zeros((2, len(self.domain), len(self.domain)))
         for targets, sources, channels in self.channel_stacks():
             for sets, chosen, contrast in by_kind(self._sets, sources):
-                best = sets.best(channels[chosen], contrast)
-                found[0, targets[chosen], sources[chosen]] = best.value
+                found[0, targets[chosen], sources[chosen]] = sets.largest(
+                    channels[chosen], contrast
+                )
         for target, source in permutations(range(len(self.domain)), 2):
             release = self.releases[source]
             if self._sets[source] is None or (release.delta and release.mechanism):

@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_down, round_up
 from seepage.leakage.deviations import (
@@ -26,7 +27,7 @@ from seepage.leakage.deviations import (
     clopper_pearson,
     kl_interval,
 )
-from seepage.leakage.likely_sets import LikelySets, best_rows, sums_of_gains
+from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.linear_bounds import upper_over_all_sets
 from seepage.leakage.solver import best_sets
 
@@ -46,8 +47,11 @@ that may attain the maximum."""
 MAX_ROWS = 128
 """Maximum number of target values compared for lower limits: those with the most records."""
 
-BATCH = 8
+BATCH = 12
 """Sets whose limits are computed at once."""
+
+GAIN_CELLS = 1 << 16
+"""Cells per block in sums of gains, so that it fits a core's cache."""
 
 MAX_PAIRS = 32
 """Pairs of rows per table and ratio whose lower limits are computed."""
@@ -114,23 +118,52 @@ def _direct_limits(
 ) -> ConfidenceLimits:
     """Return limits of p pairs from the limits of every set; hits of shape (p, m, sets)."""
     masses = clopper_pearson(hits, totals[:, :, None], c[:, None, None])
-    return _over_sets(_with_complements(masses) if paired else masses, contrast[:, None])
+    lower, upper = _set_limits(masses, contrast[:, None], paired)
+    return ConfidenceLimits(lower.max(axis=-1), upper.max(axis=-1))
 
 
-def _with_complements(masses: ConfidenceLimits) -> ConfidenceLimits:
-    """Return the limits of sets, followed by those of their complements, along the last axis."""
+def _set_limits(masses: ConfidenceLimits, contrast: ArrayLike, paired: bool) -> ConfidenceLimits:
+    """Return limits of the largest log-ratio of each set, from those of its mass in each row.
+
+    Parameters
+    ----------
+    masses
+        Limits of masses, shape (..., m, sets).
+    contrast
+        The contrast of the report, broadcast against the result, shape (..., sets).
+    paired
+        Whether the limits are those of the set or its complement, whichever are larger.
+    """
     low, high = masses
-    return ConfidenceLimits(
-        np.concatenate([low, 1.0 - high], axis=-1), np.concatenate([high, 1.0 - low], axis=-1)
-    )
+    if paired:
+        low, high = (
+            np.concatenate([one, 1.0 - other], axis=-1) for one, other in ((low, high), (high, low))
+        )
+    limits = _largest_ratios(low, high, contrast), _largest_ratios(high, low, contrast)
+    shape = (*low.shape[:-2], 1 + paired, -1)
+    return ConfidenceLimits(*(part.reshape(shape).max(axis=-2) for part in limits))
 
 
-def _over_sets(masses: ConfidenceLimits, contrast: Floats) -> ConfidenceLimits:
-    """Return limits of leakages, shape (...), from limits of masses, shape (..., m, sets)."""
-    return ConfidenceLimits(
-        best_rows(masses.lower, masses.upper, contrast).ratio.max(axis=-1),
-        best_rows(masses.upper, masses.lower, contrast).ratio.max(axis=-1),
-    )
+def _largest_ratios(high: Floats, low: Floats, contrast: ArrayLike) -> Floats:
+    """Return, for each set (last axis), the largest log-ratio of `high[x]` to `low[x']`, x != x'.
+
+    The two largest `high` and the two smallest `low` suffice: at most one row has both extremes.
+    """
+
+    def ratio(above: Floats, below: Floats) -> Floats:
+        below = np.maximum(below, 0.0)
+        return log_ratio(np.minimum(above, 1.0) - below, below, contrast)
+
+    top, bottom = high.argmax(axis=-2), low.argmin(axis=-2)
+    first, last = high.max(axis=-2), low.min(axis=-2)
+    ratios, same = ratio(first, last), top == bottom
+    if not same.any():
+        return ratios
+    rows = np.arange(high.shape[-2])[:, None]
+    second = np.where(rows == top[..., None, :], -np.inf, high).max(axis=-2)
+    next_last = np.where(rows == bottom[..., None, :], np.inf, low).min(axis=-2)
+    different = np.maximum(ratio(second, last), ratio(first, next_last))
+    return np.where(same, different, ratios)
 
 
 def _ranked_limits(
@@ -144,16 +177,15 @@ def _ranked_limits(
     valid one.
     """
     people = totals[:, None]
-    masses = _simple_limits(hits, people, c + math.exp(-c))
-    if paired:
-        hits, masses = np.hstack([hits, people - hits]), _with_complements(masses)
-    bounds = best_rows(masses.upper, masses.lower, contrast).ratio
-    sets = _largest(best_rows(masses.lower, masses.upper, contrast).ratio, BATCH)
+    simple = _set_limits(_simple_limits(hits, people, c + math.exp(-c)), contrast, paired)
+    sets, bounds = _largest(simple.lower, BATCH), simple.upper
+    bounds[sets] = -np.inf
     remaining = np.argsort(-bounds)
     lower, upper = 0.0, 0.0
     while len(sets):
-        found = _over_sets(clopper_pearson(hits[:, sets], people, c), np.asarray(contrast))
-        lower, upper = max(lower, float(found.lower)), max(upper, float(found.upper))
+        found = _set_limits(clopper_pearson(hits[:, sets], people, c), contrast, paired)
+        lower = max(lower, float(found.lower.max()))
+        upper = max(upper, float(found.upper.max()))
         remaining = remaining[bounds[remaining] > upper]
         sets, remaining = remaining[:BATCH], remaining[BATCH:]
     return lower, upper
@@ -208,7 +240,8 @@ def column_intervals(tables: Sequence[Integers], columns: Floats, c: Floats) -> 
     for index, (table, level) in enumerate(zip(tables, c.tolist(), strict=True)):
         totals = table.sum(axis=1)[:, None]
         means = np.clip(table @ scaled / np.maximum(totals, 1), 0.0, 1.0)
-        lower[index], upper[index] = _over_sets(kl_interval(means, totals, level), contrast)
+        limits = _set_limits(kl_interval(means, totals, level), contrast, paired=False)
+        lower[index], upper[index] = (part.max() for part in limits)
     cap = float(contrast.max())
     return ConfidenceLimits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))
 
@@ -265,7 +298,7 @@ def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySe
         pairs = []
         for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True):
             table_rows = slice(end - size, end)
-            gain = sums_of_gains(rows[table_rows], ratio * rows[table_rows])
+            gain = _sums_of_gains(rows[table_rows], ratio)
             gain -= deviation[table_rows, None] + ratio * deviation[table_rows]
             np.fill_diagonal(gain, -np.inf)
             best_pairs = np.divmod(_largest(gain.ravel(), MAX_PAIRS), size)
@@ -278,3 +311,11 @@ def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySe
         low = binomial_confidence_limit(below, people[y], level[y], above=True)
         np.maximum.at(best, table, log_ratio(high - low, low, contrast))
     return best
+
+
+def _sums_of_gains(rows: Floats, ratio: float) -> Floats:
+    """Return the sum over u of max(0, rows[x, u] - ratio rows[x', u]) for all pairs of rows."""
+    losses = ratio * rows
+    step = max(1, GAIN_CELLS // losses.size)
+    blocks = (rows[i : i + step, None] - losses for i in range(0, len(rows), step))
+    return np.concatenate([np.maximum(block, 0.0, out=block).sum(axis=2) for block in blocks])

@@ -23,7 +23,6 @@ from seepage._numerics import (
     UNIT,
     Booleans,
     Floats,
-    Integers,
     log_ratio,
     one_minus_exp,
 )
@@ -56,22 +55,6 @@ NEGLIGIBLE = 2.0**-41
 """Relative error of gains up to which it is added to the log-ratio, without further search."""
 
 
-class Best(NamedTuple):
-    """The largest log-ratio of each channel of a stack, with the x, x' and S that attain it."""
-
-    value: Floats
-    likelier: Integers
-    other: Integers
-    likely: Booleans
-
-    @classmethod
-    def zeros(cls, channels: Floats) -> "Best":
-        """Return the log-ratio 0 of every channel, to be updated in place."""
-        count, _, sources = channels.shape
-        none = np.zeros(count, dtype=np.int64)
-        return cls(np.zeros(count), none, none.copy(), np.zeros((count, sources), dtype=np.bool_))
-
-
 class Pair(NamedTuple):
     """The largest log-ratio of one channel, with the x, x' and S that attain it."""
 
@@ -81,14 +64,7 @@ class Pair(NamedTuple):
     likely: Booleans
 
 
-def dinkelbach(channels: Floats, epsilon: Floats, size: int | None = None) -> Best:
-    """Return `dinkelbach_single` of each channel of a stack."""
-    budgets = zip(channels, epsilon.tolist(), strict=True)
-    found = [dinkelbach_single(channel, budget, size) for channel, budget in budgets]
-    return Best(*map(np.array, zip(*found, strict=True)))
-
-
-def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
+def dinkelbach(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
     """Return the largest log-ratio of one channel over S of one size, or over every S.
 
     Pairs are chosen by their gain, which is fast to compute.  But its rounding error is relative to
@@ -243,18 +219,27 @@ def best_sets(scores: Floats, size: int | None) -> Booleans:
 
 
 def _best_prefixes(
-    likelier: Floats, other: Floats, epsilon: Floats, value: Floats, size: int | None
+    likelier: Floats,
+    other: Floats,
+    epsilon: Floats,
+    value: Floats,
+    size: int | None,
+    margin: float = 0.0,
 ) -> tuple[Floats, Booleans]:
     """Return a log-ratio and its S for each pair of rows, shape (n, t).
 
     Over every S it is the largest.  The best S holds the u with the largest G[x,u] / G[x',u], so
     the inputs are sorted by it and every prefix is tried [paper, Algorithm 2, lines 5 to 13],
-    O(t log t).  For S of one size, it is that of the S with the largest scores at `value`.
+    O(t log t).  For S of one size, it is that of the S with the largest scores at `value`, each
+    lowered by `margin` times the sum of its two terms.
     """
     gap = likelier - other
     if size is not None:
         half = np.minimum(value / 2, LARGE_EPSILON)[:, None]
-        chosen = best_sets(gap * np.exp(-half) - other * (2 * np.sinh(half)), size)
+        scores = gap * np.exp(-half) - other * (2 * np.sinh(half))
+        if margin:
+            scores -= margin * (likelier * np.exp(-half) + other * np.exp(half))
+        chosen = best_sets(scores, size)
         return _ratios(chosen, likelier, other, epsilon), chosen
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         order = np.argsort(np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable")
@@ -270,14 +255,24 @@ def _best_prefixes(
 def best_of_pairs(
     likelier: Floats, other: Floats, budget: Floats, size: int | None
 ) -> tuple[Floats, Booleans]:
-    """Return the largest log-ratio and its S for each pair of rows, shape (n, t)."""
+    """Return the largest log-ratio and its S for each pair of rows, shape (n, t).
+
+    For S of one size by iteration.  An input of large mass whose own ratio is H has a score of 0 up
+    to rounding, which can hide the scores of all others.  So after convergence the scores are
+    lowered by more than their rounding errors, and the iteration is continued: a larger ratio than
+    H cannot be hidden then [if F(S) is the score of S and M(S) its mass, the S of the largest
+    F - margin M has a ratio above H by about the margin wherever any set's is above it by twice as
+    much].
+    """
     value, likely = _best_prefixes(likelier, other, budget, np.zeros(len(other)), size)
-    while size is not None:
-        ratios, sets = _best_prefixes(likelier, other, budget, np.maximum(value, 0.0), size)
-        better = ratios > value
-        if not better.any():
-            break
-        value[better], likely[better] = ratios[better], sets[better]
+    margins = () if size is None else (0.0, 16 * (other.shape[1] + 4) * UNIT, 0.0)
+    for margin in margins:
+        better = np.ones(len(other), dtype=np.bool_)
+        while better.any():
+            height = np.maximum(value, 0.0)
+            ratios, sets = _best_prefixes(likelier, other, budget, height, size, margin)
+            better = ratios > value
+            value[better], likely[better] = ratios[better], sets[better]
     return value, likely
 
 

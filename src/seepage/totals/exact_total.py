@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Booleans, Floats, Reals, quotient, round_up, rounding
+from seepage._numerics import Booleans, Floats, quotient, round_up, rounding
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
@@ -28,6 +28,9 @@ from seepage.totals.likelihood_columns import (
 
 MAX_CELLS = 1 << 27
 """Maximum number of (target value, report tuple) cells per target: 1 GB, 27 binary attributes."""
+
+MAX_SPAN = 700.0
+"""Maximum of -ln of the smallest likelihood: smaller ones are no normal numbers."""
 
 BLOCK = 1 << 16
 """Cells per block below the first level of the recursion: 0.5 MB."""
@@ -75,15 +78,6 @@ def exact_size(columns: Sequence[LikelihoodColumns]) -> int:
     return largest
 
 
-def _float_type(columns: Sequence[LikelihoodColumns], records: int) -> type[np.floating] | None:
-    """Return the smallest float type whose range holds every likelihood; None if there is none."""
-    needed = sum(column.span for column in columns) + math.log(max(records, 1)) + 8
-    for dtype in (np.float64, np.longdouble):
-        if needed < -float(np.log(np.finfo(dtype).tiny)):
-            return dtype
-    return None
-
-
 def _infeasibility(columns: Sequence[LikelihoodColumns], records: int) -> str | None:
     """Return why `exact` cannot be computed, with alternatives; None if it can."""
     size = exact_size(columns)
@@ -94,11 +88,11 @@ def _infeasibility(columns: Sequence[LikelihoodColumns], records: int) -> str | 
             f"reports, at most {MAX_CELLS:.3g} fit; use 'sampled' or 'merged', or choose fewer "
             "attributes"
         )
-    if _float_type(columns, records) is None:
-        budgets = sum(column.span for column in columns)
+    budgets = sum(column.span for column in columns)
+    if budgets + math.log(max(records, 1)) > MAX_SPAN:
         return (
-            f"exact totals need likelihoods down to e^-{budgets:.0f}, beyond this machine's "
-            "numbers; use 'merged', which takes any epsilon"
+            f"exact totals need likelihoods down to e^-{budgets:.0f}, beyond the range of "
+            "floats; use 'merged', which takes any epsilon"
         )
     return None
 
@@ -125,10 +119,10 @@ def exact_totals(
     Notes
     -----
     The target's own report is independent of the others' given the target, so its largest
-    log-ratio between x and x' is added.  Values are rounded up, also where the others' leakage may
-    be lost in rounding errors: it is 0 only if the target is independent of them, which is checked
-    in integers.  A target value that never occurs has no likelihood under the others; the total is
-    at least the own report's log-ratio between any two values.
+    log-ratio between x and x' is added.  Values are rounded up by more than their rounding errors,
+    unless the target or all others are constant.  A target value that never occurs has no
+    likelihood under the others; the total is at least the own report's log-ratio between any two
+    values.
 
     One source may have far more columns than values (any likely set of 12 values: 4,094): it is
     left untransformed, and its best column found for each report tuple of the others.
@@ -140,30 +134,14 @@ def exact_totals(
         raise GuaranteeError(reason)
     search = _Enumeration(data, columns, progress)
     search.run()
-    guard = rounding(data.domain.sizes)
+    guard, operations = 2 * rounding(data.domain.sizes), 3 * max(data.domain.sizes) + 8
     values = np.array([float(ratios.max()) for ratios in search.own])
+    varies = [np.count_nonzero(marginal) > 1 for marginal in search.marginals]
     for target, (column, best) in enumerate(zip(columns, search.best, strict=True)):
-        rounded = best.value > 0 or (values[target] > 0 and isinstance(column, MatrixColumns))
-        if rounded or not _is_independent(data, target):
-            values[target] = round_up(max(values[target], best.value), 8) + guard
+        own_is_rounded = values[target] > 0 and isinstance(column, MatrixColumns)
+        if own_is_rounded or (varies[target] and sum(varies) > 1):
+            values[target] = round_up(max(values[target], best.value), operations) + guard
     return values, [search.witness(k) for k in range(len(columns))]
-
-
-def _is_independent(data: Records, target: int) -> bool:
-    """Return whether the target is independent of all other attributes together, exactly.
-
-    Compared in integers: the counts of the others given each target value, divided by their gcd.
-    """
-    others = data.groups(k for k in range(len(data.domain)) if k != target)
-    column = data.column(target)
-    order = np.lexsort((others, column))
-    borders = np.flatnonzero(np.diff(column[order])) + 1
-    groups, counts = (np.split(part[order], borders) for part in (others, data.weights))
-    shares = [part // np.gcd.reduce(part) for part in counts]
-    return all(
-        np.array_equal(groups[0], group) and np.array_equal(shares[0], share)
-        for group, share in zip(groups, shares, strict=True)
-    )
 
 
 @dataclass
@@ -191,24 +169,23 @@ class _Enumeration:
         count = len(self.columns)
         self.best = [_Best() for _ in range(count)]
         self.own = [column.max_log_ratios() for column in self.columns]
-        self.dtype = _float_type(self.columns, self.data.records) or np.float64
         self.maximised = _maximised_source(self.columns)
         self.matrices = [
-            column.matrix(self.dtype) if source != self.maximised else np.ones((column.k, 1))
+            column.matrix() if source != self.maximised else np.ones((column.k, 1))
             for source, column in enumerate(self.columns)
         ]
-        self.marginals = [self.data.marginal(k).astype(self.dtype) for k in range(count)]
+        self.marginals = [self.data.marginal(k).astype(np.float64) for k in range(count)]
         self.done, self.work = 0, count * exact_size(self.columns)
 
     def run(self) -> None:
         """Enumerate the report tuples of every target."""
         members = tuple(k for k in range(len(self.columns)) if k != self.maximised)
         order = members if self.maximised is None else (*members, self.maximised)
-        table = self.data.counts(order).astype(self.dtype)
+        table = self.data.counts(order).astype(np.float64)
         last = 1 if self.maximised is None else self.columns[self.maximised].k
         self._recurse(table.reshape(*(self.columns[k].k for k in members), last, 1), members, ())
 
-    def _recurse(self, table: Reals, members: tuple[int, ...], path: Path) -> None:
+    def _recurse(self, table: Floats, members: tuple[int, ...], path: Path) -> None:
         """Halve the members of a table of shape (members' values..., maximised values, batch)."""
         if len(members) == 1:
             self._evaluate(table, members[0], path)
@@ -220,7 +197,7 @@ class _Enumeration:
         self._transform_half(swapped, second, first, path)
 
     def _transform_half(
-        self, table: Reals, transformed: tuple[int, ...], remaining: tuple[int, ...], path: Path
+        self, table: Floats, transformed: tuple[int, ...], remaining: tuple[int, ...], path: Path
     ) -> None:
         """Transform the leading members, and recurse on the remaining ones block by block."""
         values, batch = table.shape[-2:]
@@ -232,7 +209,7 @@ class _Enumeration:
             joined = np.ascontiguousarray(block).reshape(*shape, values, -1)
             self._recurse(joined, remaining, (*path, _Step(transformed, start, batch)))
 
-    def _transform(self, table: Reals, sources: tuple[int, ...]) -> Reals:
+    def _transform(self, table: Floats, sources: tuple[int, ...]) -> Floats:
         """Multiply the leading axes by the sources' columns; shape (report tuples, rest).
 
         Small axes are combined, as the Kronecker product of their matrices.
@@ -245,7 +222,7 @@ class _Enumeration:
             flat = product.reshape(reports, -1)
         return flat
 
-    def _evaluate(self, table: Reals, target: int, path: Path) -> None:
+    def _evaluate(self, table: Floats, target: int, path: Path) -> None:
         """Maximise over a batch of report tuples, table of shape (k, maximised values, batch)."""
         if self.maximised is None:
             self._compare(table[:, 0, :], target, path)
@@ -260,7 +237,8 @@ class _Enumeration:
         if self.progress is not None:
             self.progress(min(self.done, self.work), self.work)
 
-    def _compare(self, table: Reals, target: int, path: Path) -> None:
+    @np.errstate(divide="ignore")
+    def _compare(self, table: Floats, target: int, path: Path) -> None:
         """Maximise over ordered pairs of target values.
 
         The table has the shape (k, batch), or (k, batch, values of the maximised source).
@@ -273,31 +251,29 @@ class _Enumeration:
             index = int(ratios.argmax())
             column = likelihoods[:, index]
             pair = seen[column.argmax()], seen[column.argmin()]
-            self._update(target, ratios[index], pair, index, path)
+            self._update(target, float(np.log(ratios[index])), pair, index, path)
             return
         for first, second in permutations(range(len(seen)), 2):
-            rows = likelihoods[first], likelihoods[second]
+            rows, pair = (likelihoods[first], likelihoods[second]), (seen[first], seen[second])
             if table.ndim == 2 or self.maximised is None:
-                ratios, chosen = quotient(*rows), None
+                values, chosen = np.log(quotient(*rows)), None
             else:
-                ratios, chosen = self.columns[self.maximised].best(*rows)
-            index, pair = int(ratios.argmax()), (seen[first], seen[second])
-            self._update(target, ratios[index], pair, index, path, chosen)
+                values, chosen = self.columns[self.maximised].best(*rows)
+            index = int(values.argmax())
+            self._update(target, float(values[index]), pair, index, path, chosen)
 
     def _update(
         self,
         target: int,
-        ratio: Reals,
+        value: float,
         pair: tuple[int, int],
         index: int,
         path: Path,
         chosen: Any = None,
     ) -> None:
         """Replace the best log-ratio of a target if this one, plus the own report's, is larger."""
-        if ratio <= 0 or pair[0] == pair[1]:
-            return
-        value = float(np.log(ratio)) + float(self.own[target][pair])
-        if value > self.best[target].value:
+        value += float(self.own[target][pair])
+        if value > self.best[target].value and pair[0] != pair[1]:
             reports: dict[int, int | Booleans] = {**self._report_indices(index, path)}
             if chosen is not None and self.maximised is not None:
                 reports[self.maximised] = chosen[index].copy()  # not the whole batch
@@ -322,12 +298,12 @@ class _Enumeration:
         return reports
 
 
-def _kronecker_groups(matrices: list[Reals]) -> Iterator[Reals]:
+def _kronecker_groups(matrices: list[Floats]) -> Iterator[Floats]:
     """Yield Kronecker products of neighbouring matrices, of size at most `MAX_PRODUCT_SIZE`."""
     product = matrices[0]
     for matrix in matrices[1:]:
         if max(product.shape) * max(matrix.shape) <= MAX_PRODUCT_SIZE:
-            product = np.kron(product, matrix)
+            product = np.asarray(np.kron(product, matrix), dtype=np.float64)
         else:
             yield product
             product = matrix

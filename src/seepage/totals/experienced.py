@@ -231,13 +231,11 @@ def experience_of(
     compared = totals > rare
     begin_stage(progress, "drawn people")
     chosen, draws = draw_people(records, mechanisms, view, people, generator)
-    losses, own, together = realised_losses(
-        records, draws, compared, _stage_progress(progress, 0, people)
-    )
+    losses, own, together = realised_losses(records, draws, compared, progress)
     begin_stage(progress, "permuted columns")
     permuted = permute_columns(records, generator)
     null_draws = draw_people(permuted, mechanisms, view, people, generator)[1]
-    null = realised_losses(permuted, null_draws, compared, _stage_progress(progress, 1, people))[0]
+    null = realised_losses(permuted, null_draws, compared, progress)[0]
     epsilons = np.array([release.epsilon for release in released])
     threshold = LOSS_THRESHOLD * epsilons[:, None]
     beta = (1 - confidence) / max(1, len(released))
@@ -277,13 +275,6 @@ def _at_least_two(data: PairCounts | Records) -> Records:
     if data.records < 2:
         raise GuaranteeError("what people experience needs at least two records")
     return data
-
-
-def _stage_progress(progress: Progress | None, number: int, people: int) -> Progress | None:
-    """Return a callback for the first (0) or second (1) of two stages of equal work."""
-    if progress is None:
-        return None
-    return lambda done, work: progress(round(people * (number + done / (work or 1))), 2 * people)
 
 
 def permute_columns(data: Records, generator: np.random.Generator) -> Records:

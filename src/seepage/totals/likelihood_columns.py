@@ -16,13 +16,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from seepage._numerics import Booleans, Floats, Integers, Reals, pair_log_ratios, quotient
+from seepage._numerics import Booleans, Floats, pair_log_ratios, quotient
 from seepage._results import json_ready
 from seepage.data.domain import Domain, short_list
 from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release, View
-from seepage.leakage.solver import best_sets
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,6 @@ class TwoLevelColumns:
         """Return max over columns c of ln c(x) / c(x'), shape (k, k): the contrast for x != x'."""
         return np.where(np.eye(self.k, dtype=np.bool_), 0.0, self.contrast)
 
-    def _low_level(self, dtype: Any) -> Any:
-        return np.exp(np.asarray(-self.contrast, dtype=dtype))
-
     def _masks(self) -> Booleans:
         """Return every likely set as a mask, shape (count, k)."""
         if self.k == 1:
@@ -69,12 +65,12 @@ class TwoLevelColumns:
         masks, paired = self.sets.masks(self.k)
         return (np.vstack([masks, 1 - masks[::-1]]) if paired else masks) > 0
 
-    def matrix(self, dtype: Any = np.float64) -> Reals:
+    def matrix(self) -> Floats:
         """Return 1 inside each likely set and e^-contrast outside."""
-        return np.where(self._masks().T, np.asarray(1, dtype=dtype), self._low_level(dtype))
+        return np.where(self._masks().T, 1.0, exp(-self.contrast))
 
-    def best(self, upper: Reals, lower: Reals) -> tuple[Reals, Booleans]:
-        """Return the largest (upper . c) / (lower . c) over columns c, and its column, of each row.
+    def best(self, upper: Floats, lower: Floats) -> tuple[Floats, Booleans]:
+        """Return ln of the largest (upper . c) / (lower . c) over columns c, and c, of each row.
 
         Parameters
         ----------
@@ -83,71 +79,18 @@ class TwoLevelColumns:
 
         Returns
         -------
-        tuple[Reals, Booleans]
-            One ratio per row; 0 where numerator and denominator are 0 under every column,
-            infinite where only the denominator can be.  And its likely set, as a mask.
-
-        Notes
-        -----
-        Singletons are enumerated.  Otherwise Dinkelbach's iteration: at ratio h the best set holds
-        the u with upper > h lower (or those with the largest differences, for sets of fixed size);
-        h increases until it converges.
-
-        `seepage.leakage.solver` works on rows that sum to 1, in doubles, and returns logarithms:
-        normalising these rows and taking exponentials would lose the last digits of long doubles,
-        and rows of zeros cannot be normalised.  Hence a second implementation.
-
-        A value of large weight whose own ratio is h has an excess of 0 up to rounding, which can
-        hide the excess of all others.  So after convergence the excesses are lowered by more than
-        their rounding errors and the iteration is restarted: a larger ratio than h cannot be hidden
-        then [if F(S) is the excess of S and M(S) its weight, the S of the largest F - margin M has
-        a ratio above h by about the margin wherever any set's is above it by twice as much].
+        tuple[Floats, Booleans]
+            One log-ratio per row, infinite where only `lower` is 0, minus infinity where `upper`
+            is.  And its likely set, as a mask.
         """
-        if self.sets.kind == "singletons" or self.k == 1:
-            level = self._low_level(upper.dtype)
-            high, low = (
-                level * side.sum(axis=1, keepdims=True) + (1 - level) * side
-                for side in (upper, lower)
-            )
-            ratios = quotient(high, low)
-            return ratios.max(axis=1), np.arange(self.k) == ratios.argmax(axis=1)[:, None]
-        ratio = quotient(upper.sum(axis=1), lower.sum(axis=1))
-        chosen = self._best_sets(upper, lower, ratio)
-        if self.sets.kind == "subsets":
-            ratio = self._set_ratios(upper, lower, chosen)
-
-        def iterate(active: Integers, margin: float) -> None:
-            """Raise the ratios of the active rows in place."""
-            while len(active):
-                rows = upper[active], lower[active]
-                sets = self._best_sets(*rows, ratio[active], margin)
-                ratios = self._set_ratios(*rows, sets)
-                larger = ratios > ratio[active]
-                active = active[larger]
-                ratio[active], chosen[active] = ratios[larger], sets[larger]
-
-        all_rows = np.arange(len(ratio))
-        iterate(all_rows, 0.0)
-        converged = ratio.copy()
-        iterate(all_rows, 8 * (self.k + 4) * float(np.finfo(upper.dtype).eps))
-        iterate(np.flatnonzero(ratio > converged), 0.0)
-        return ratio, chosen
-
-    def _set_ratios(self, upper: Reals, lower: Reals, chosen: Booleans) -> Reals:
-        weights = np.where(chosen, np.asarray(1, dtype=upper.dtype), self._low_level(upper.dtype))
-        return quotient((weights * upper).sum(axis=1), (weights * lower).sum(axis=1))
-
-    def _best_sets(self, upper: Reals, lower: Reals, ratio: Reals, margin: float = 0.0) -> Booleans:
-        """Return argmax over S of the excess sum over S of upper - ratio lower, for each row.
-
-        Excesses are lowered by `margin` times the sum of their two terms.
-        """
-        with np.errstate(invalid="ignore", over="ignore"):
-            scaled = ratio[:, None] * lower
-            excess = np.where(lower > 0, upper - scaled, upper)
-            if margin:
-                excess -= np.where(lower > 0, margin * (upper + scaled), 0)
-        return best_sets(excess, self.sets.size if self.sets.kind == "subsets" else None)
+        sums = upper.sum(axis=1), lower.sum(axis=1)
+        rows = (
+            side / np.where(total > 0, total, 1.0)[:, None]
+            for side, total in zip((upper, lower), sums, strict=True)
+        )
+        values, likely = self.sets.best_of_pairs(*rows)
+        with np.errstate(divide="ignore"):
+            return np.log(quotient(*sums)) + values, likely
 
     def logarithms(self, column: int | Booleans) -> Floats:
         """Return ln c(u) of a column, given by index or likely set: 0 inside, -contrast outside."""
@@ -200,14 +143,15 @@ class MatrixColumns:
         """Return max over reports y of ln C[x, y] / C[x', y], shape (k, k)."""
         return pair_log_ratios(self.channel.T, self.channel.T)
 
-    def matrix(self, dtype: Any = np.float64) -> Reals:
+    def matrix(self) -> Floats:
         """Return the matrix, one column per report, each with maximum 1."""
-        return self.channel.astype(dtype)
+        return self.channel
 
-    def best(self, upper: Reals, lower: Reals) -> tuple[Reals, Any]:
-        """Return the largest (upper . c) / (lower . c) of each row, and the index of its column."""
+    def best(self, upper: Floats, lower: Floats) -> tuple[Floats, Any]:
+        """Return ln of the largest (upper . c) / (lower . c) of each row, and its column."""
         ratios = quotient(upper @ self.channel, lower @ self.channel)
-        return ratios.max(axis=1), ratios.argmax(axis=1)
+        with np.errstate(divide="ignore"):
+            return np.log(ratios.max(axis=1)), ratios.argmax(axis=1)
 
     def logarithms(self, column: int | Booleans) -> Floats:
         """Return ln c(u) of one column."""
@@ -223,7 +167,7 @@ class MatrixColumns:
         return np.asarray(self.channel[:, column] == 1)
 
 
-def best_column(columns: "LikelihoodColumns", upper: Reals, lower: Reals) -> Any:
+def best_column(columns: "LikelihoodColumns", upper: Floats, lower: Floats) -> Any:
     """Return the column that attains `best` for two vectors: an index, or a mask."""
     return columns.best(upper[None], lower[None])[1][0]
 
@@ -232,7 +176,7 @@ LikelihoodColumns: TypeAlias = TwoLevelColumns | MatrixColumns
 """The columns of a source, each with maximum 1; both classes have the same interface.
 
 `k` values, `count` columns, `span` = -ln of the smallest positive entry, all columns as a `matrix`,
-the `best` ratio for two vectors and its column, a column's `logarithms` and its `likely` values,
+the `best` log-ratio for two vectors with its column, a column's `logarithms` and `likely` values,
 entries `clipped` to at least e^-limit, and `max_log_ratios` between values.
 """
 

@@ -151,7 +151,7 @@ def _likelihood_limits(
                 weights, shares, radius, weights[-1], weights[0], NEWTON_ITERATIONS
             )
         return
-    matrices = [source.matrix().astype(np.float64) for source in sources]
+    matrices = [source.matrix() for source in sources]
     reports = math.prod(source.count for source in sources)
     if reports * counts.size <= MAX_ATOMS:
         yield _limits_by_answers(matrices, counts, people, c)

@@ -146,7 +146,7 @@ class _CoordinateAscent:
         scores = self.own[first, second].copy()
         for source in self.sources:
             rows = channels[source][first], channels[source][second]
-            scores += np.log(self.clipped[source].best(*rows)[0])
+            scores += self.clipped[source].best(*rows)[0]
         for index in np.argsort(-scores, kind="stable")[:MAX_PAIRS]:
             pair = int(first[index]), int(second[index])
             records = np.flatnonzero((self.column == pair[0]) & (self.weights > 0))
