@@ -120,13 +120,19 @@ class Model(NamedTuple):
         rows
             The rows of the people in the unperturbed columns.
         """
-        u = np.ones(len(outcome)) if weights is None else weights
+        u = np.ones(len(outcome)) if weights is None else weights.copy()
         bounds, is_exact = None, False
         if self.family == "logit" and mass is None:
-            found = {form: np.unique(outcome[forms == form]) for form in set(forms.tolist())}
-            ends = {form: (min(v[0], 0.0), max(v[-1], 1.0)) for form, v in found.items()}
-            bounds = np.array([ends[form] for form in forms.tolist()])
-            is_exact = weights is None and all(len(values) <= 2 for values in found.values())
+            bounds, is_exact = np.zeros((len(outcome), 2)), weights is None
+            for form in np.unique(forms):
+                rows_of_form = forms == form
+                entries = outcome[rows_of_form]
+                low, high = min(entries.min(), 0.0), max(entries.max(), 1.0)
+                bounds[rows_of_form] = low, high
+                mean, spread = entries.mean(), entries.var()
+                # The largest variance within the bounds over that of the entries: 1 for two values.
+                u[rows_of_form] *= (mean - low) * (high - mean) / spread if spread > 0 else 1.0
+                is_exact &= len(np.unique(entries)) <= 2
         else:
             u = u * precisions[forms]
         b = np.ones_like(outcome) if mass is None else mass

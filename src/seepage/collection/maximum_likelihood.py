@@ -23,7 +23,8 @@ it is a sandwich.  Where the maximum is at infinite coefficients, nothing is est
 
 is maximised: the likelihood where a has two values, as under randomised response with
 P(report = 1) = (mu - l) / (h - l); else a quasi-likelihood [Papke and Wooldridge 1996], whose
-equations have expectation 0 as E a = mu, with sandwich errors.
+equations have expectation 0 as E a = mu, with sandwich errors; forms are then weighted by inverse
+variance.
 
 *Both, and the family "linear".*  There is no likelihood without a model of the covariates in the
 reports given the others, or of the outcome.  Unbiased vectors replace the answers in the equations
