@@ -13,6 +13,7 @@ from scipy import stats
 import seepage as sp
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, plan_for, product, three_forms
 from real_data import real_data
+from seepage.collection import report_vectors
 from seepage.collection.regression import Variable, parse_formula
 from seepage.errors import InputError
 from seepage.mechanisms.transition_matrix import MatrixMechanism
@@ -132,6 +133,18 @@ def test_standard_errors_are_right(name):
     for column in found.T:
         tail = stats.chi2.cdf(float((column**2).sum()), len(column))
         assert 5e-4 < tail < 1 - 5e-4
+
+
+def test_equal_reports_are_merged_without_changing_the_estimate(monkeypatch):
+    plan = forms_plan(
+        PAIRS, [product(ill=("oue", 2.0), age=3.0), product(ill=2.0, age=("oue", 2.0))]
+    )
+    reports = plan.perturb(PEOPLE, rng=2)
+    merged = plan.regress(reports, "ill ~ age")
+    monkeypatch.setattr(report_vectors, "MAX_DISTINCT", 1)
+    apart = plan.regress(reports, "ill ~ age")
+    assert apart.values == pytest.approx(merged.values, abs=1e-8)
+    assert apart.standard_errors == pytest.approx(merged.standard_errors, rel=1e-6)
 
 
 @pytest.mark.slow
