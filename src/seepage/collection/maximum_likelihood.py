@@ -16,8 +16,8 @@ not concave.  The covariance is the inverse of the information, the sum of outer
 scores, in which f and q may vary to both sides even where they are 0 (the safe side); with weights
 it is a sandwich.  Where the maximum is at infinite coefficients, nothing is estimated.
 
-*Covariates in clear, logit.*  With a the entry of the unbiased vector of a report for the outcome
-[`report_vectors`], between l and h,
+*Unperturbed covariates, logit.*  With a the entry of the unbiased vector of a report for the
+outcome [`report_vectors`], between l and h,
 
     sum_i w_i ((a_i - l) ln(mu_i - l) + (h - a_i) ln(h - mu_i)) / (h - l)
 
@@ -209,7 +209,7 @@ def _inverse(matrix: Floats, diagonal: Floats) -> Floats:
     return np.asarray((roots / np.abs(values[kept])) @ roots.T)
 
 
-# Covariates in clear -----------------------------------------------------------------------------
+# Unperturbed covariates --------------------------------------------------------------------------
 
 
 def solve_equations(
