@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import seepage as sp
 from benchmarks import Figure, at_least, at_most, best_of, count_codes, seconds
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 
 BINARY_ROWS, BINARY_SIZES = 10_000_000, (2,) * 40
 MIXED_ROWS, MIXED_SIZES = 5_000_000, tuple(int(k) for k in np.linspace(2, 40, 27))

@@ -15,7 +15,7 @@ from tests.oracles import algorithm_1, algorithm_2
 
 import seepage as sp
 from benchmarks import Figure, at_least, best_of, count_codes, seconds
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.mechanisms import mechanism
 
 SIZE = 64

@@ -12,10 +12,10 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
 from seepage.leakage.release import exact_leakage
 from seepage.mechanisms import mechanism
+from seepage.study import estimate_leakage
 from seepage.study.confidence import interval
 from seepage.study.estimates import LeakageEstimates
 from seepage.study.simulation import largest_log_ratios, simulate
-from seepage.study.statistical import estimate_leakage
 
 REPLICAS, SURROGATES, SEED = 50, 10_000, 1
 PERMUTATIONS = 3

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks import Figure, at_least, best_of, seconds
 from seepage._numerics import Floats
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 from seepage.leakage.release import Release, releases
 from seepage.totals.exact_total import exact_totals

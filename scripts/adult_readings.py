@@ -8,8 +8,8 @@ import numpy as np
 
 from reading_grid import leakages
 from seepage._numerics import Floats
+from seepage.data import MISSING
 from seepage.data.datasets import dataset
-from seepage.data.domain import MISSING
 from seepage.data.inputs import count_pairs
 from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import ADULT_NUMBERS, MECHANISMS, common_records

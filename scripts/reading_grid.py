@@ -16,9 +16,9 @@ from seepage._numerics import Floats, Integers
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
+from seepage.study import mechanisms_of
 from seepage.study.reproduction.paper_data import REPLICAS, SEED
 from seepage.study.reproduction.tables_fig6 import library_subset_selection
-from seepage.study.statistical import mechanisms_of
 
 __all__ = [
     "NUMBERS_OF_BINS",

@@ -19,8 +19,8 @@ import pandas as pd
 import pyarrow as pa
 
 import seepage as sp
-from seepage.data.table.options import TableOptions
-from seepage.designs.design_options import DesignOptions
+from seepage.data.table import TableOptions
+from seepage.designs import DesignOptions
 from seepage.errors import SeepageError
 
 

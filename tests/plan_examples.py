@@ -7,17 +7,18 @@ import pyarrow as pa
 
 import seepage as sp
 from searches import find_design
+from seepage.collection import open_reports, reports_schema
 from seepage.collection.report_leakage import PairSums
-from seepage.collection.report_source import open_reports, reports_schema
 from seepage.collection.report_vectors import add_reports
-from seepage.data.domain import Attribute, Domain, for_each
+from seepage.data import Attribute, Domain, for_each
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
-from seepage.designs.form import with_shares
+from seepage.designs.form import Form, with_shares
+from seepage.designs.report_channels import MatrixChannel, ProductChannel, Question
 from seepage.mechanisms import best_mechanism
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan import Form, MatrixChannel, Plan, ProductChannel, Question
+from seepage.plan import Plan
 from seepage.plan.plan_parts import Provenance, stored_attributes
 
 DOMAIN = Domain(

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from seepage.designs import CalibrationOptions, DesignOptions
 from seepage.designs.calibration import calibrated
-from seepage.designs.design_options import CalibrationOptions, DesignOptions
 from seepage.designs.design_search import designed
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import oracles
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 

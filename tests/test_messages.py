@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from seepage.cli import COMMANDS
-from seepage.data.domain import MISSING, OTHER
+from seepage.data import MISSING, OTHER
 from seepage.errors import InputError, Setting, Text
 
 PACKAGE = Path(__file__).parents[1] / "src" / "seepage"

@@ -12,8 +12,8 @@ from seepage._options import SECTION, changed, descriptions
 from seepage.analysis_options import AnalysisOptions
 from seepage.cli.analyse import analyse, count
 from seepage.cli.collect import calibrate, design
-from seepage.data.table.options import DataOptions
-from seepage.designs.design_options import CalibrationOptions, DesignOptions
+from seepage.data.table import DataOptions
+from seepage.designs import CalibrationOptions, DesignOptions
 from seepage.errors import InputError
 
 COMMANDS = [

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.data.domain import MISSING
-from seepage.leakage.leaks import find_leaks, groups, same_attributes
+from seepage.data import MISSING
+from seepage.leakage import find_leaks, groups, same_attributes
 from seepage.leakage.release import exact_leakage
-from seepage.totals.result import TotalsComparison
+from seepage.totals import TotalsComparison
 from seepage.verdict import judge, lower_text, upper_text
 
 

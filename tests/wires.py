@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import seepage
-from seepage.data.domain import Attribute
+from seepage.data import Attribute
 from seepage.mechanisms.direct import GRR, Exponential, SubsetSelection
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR

@@ -12,6 +12,8 @@ from seepage.collection.fit_regression import regress as regress
 from seepage.collection.receiver import Receiver as Receiver
 from seepage.collection.regression import Regression as Regression
 from seepage.collection.results_page import write_results as write_results
+from seepage.data import Attribute as Attribute
+from seepage.data import Domain as Domain
 from seepage.data.channel import Channel as Channel
 from seepage.data.data_check import ColumnCheck as ColumnCheck
 from seepage.data.data_check import DataCheck as DataCheck
@@ -19,8 +21,6 @@ from seepage.data.data_check import check as check
 from seepage.data.datasets import dataset as dataset
 from seepage.data.datasets import load_pairs as load_pairs
 from seepage.data.datasets import make_survey as make_survey
-from seepage.data.domain import Attribute as Attribute
-from seepage.data.domain import Domain as Domain
 from seepage.data.inputs import count_pairs as count_pairs
 from seepage.data.pairs import PairCounts as PairCounts
 from seepage.data.recoding import merge_pairs as merge_pairs
@@ -32,15 +32,15 @@ from seepage.errors import InputError as InputError
 from seepage.errors import SeepageError as SeepageError
 from seepage.errors import SeepageWarning as SeepageWarning
 from seepage.errors import TableError as TableError
+from seepage.leakage import Leak as Leak
+from seepage.leakage import Leakage as Leakage
+from seepage.leakage import Witness as Witness
 from seepage.leakage.bound import LeakageCurve as LeakageCurve
 from seepage.leakage.bound import LeakageProfile as LeakageProfile
 from seepage.leakage.bound import epsilon_for_leakage as epsilon_for_leakage
 from seepage.leakage.bound import leakage_bound as leakage_bound
 from seepage.leakage.bound import leakage_curve as leakage_curve
 from seepage.leakage.intervals import LeakageIntervals as LeakageIntervals
-from seepage.leakage.leaks import Leak as Leak
-from seepage.leakage.leaks import Leakage as Leakage
-from seepage.leakage.leaks import Witness as Witness
 from seepage.leakage.matrix import LeakageMatrix as LeakageMatrix
 from seepage.leakage.matrix import leakage_matrix as leakage_matrix
 from seepage.leakage.release import exact_leakage as exact_leakage
@@ -74,6 +74,7 @@ from seepage.plan.designed_plan import calibrate as calibrate
 from seepage.plan.designed_plan import compare_limits as compare_limits
 from seepage.plan.designed_plan import design as design
 from seepage.plan.plan_check import PlanCheck as PlanCheck
+from seepage.study import estimate_leakage as estimate_leakage
 from seepage.study.baselines import register_analyser as register_analyser
 from seepage.study.benchmarks import benchmark_analysers as benchmark_analysers
 from seepage.study.benchmarks import benchmark_mechanisms as benchmark_mechanisms
@@ -81,9 +82,8 @@ from seepage.study.correlation import CorrelationMatrix as CorrelationMatrix
 from seepage.study.correlation import correlation_matrix as correlation_matrix
 from seepage.study.estimates import LeakageEstimate as LeakageEstimate
 from seepage.study.estimates import LeakageEstimates as LeakageEstimates
-from seepage.study.statistical import estimate_leakage as estimate_leakage
+from seepage.totals import TotalLeakage as TotalLeakage
 from seepage.totals.experienced import Experience as Experience
-from seepage.totals.result import TotalLeakage as TotalLeakage
 from seepage.totals.stream import stream_leakage as stream_leakage
 from seepage.totals.total import total_leakage as total_leakage
 from seepage.verdict import Verdict as Verdict

@@ -76,7 +76,7 @@ def command_words(given: Mapping[str, Any], kind: Any) -> Iterator[str]:
 
     Examples
     --------
-    >>> from seepage.data.table.options import TableOptions
+    >>> from seepage.data.table import TableOptions
     >>> given = {
     ...     "columns": ("a", "b"),
     ...     "bins": {"a": [0.0, 0.5, 1.0]},

@@ -18,7 +18,7 @@ from seepage._files import write_text
 from seepage._options import command_words, takes
 from seepage._results import Result, html_table, json_ready, json_text
 from seepage.analysis_options import AnalysisOptions
-from seepage.data.domain import ALL_OTHERS, for_each
+from seepage.data import ALL_OTHERS, for_each
 from seepage.data.inputs import (
     as_counted,
     as_pairs,
@@ -27,12 +27,12 @@ from seepage.data.inputs import (
     is_pairs_file,
 )
 from seepage.data.pairs import PairCounts
-from seepage.data.table.options import DataOptions
+from seepage.data.table import DataOptions
 from seepage.errors import Text
-from seepage.leakage.leaks import Leak, find_leaks, same_attributes
+from seepage.leakage import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.totals import GUARANTEES, TotalLeakage, TotalsComparison
 from seepage.totals.experienced import Experience, default_people, experience_of
-from seepage.totals.result import GUARANTEES, TotalLeakage, TotalsComparison
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_totals
 from seepage.verdict import Verdict, judge, lower_text, upper_text
 

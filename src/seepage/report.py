@@ -18,14 +18,14 @@ from seepage.analysis import Analysis
 from seepage.charts import inline_svg
 from seepage.charts.panels import about_chart
 from seepage.charts.results import totals_chart
-from seepage.data.domain import MISSING, how_many, sample_caution, short_list
+from seepage.data import MISSING, how_many, sample_caution, short_list
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.leaks import same_attributes, skip_patterns, support
+from seepage.leakage import same_attributes, skip_patterns, support
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import releases
+from seepage.totals import GUARANTEES, KINDS
 from seepage.totals.likelihood_columns import JointWitness
-from seepage.totals.result import GUARANTEES, KINDS
 from seepage.verdict import STATES, Judgement, Verdict, lower_text, total_text, upper_text
 
 STYLES = ("base", "controls", "figures", "print")

@@ -13,15 +13,15 @@ from seepage import _checks
 from seepage._files import read_small
 from seepage._numerics import Floats
 from seepage.analysis import Analysis, checked_limits
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
+from seepage.totals import GUARANTEES, KINDS, Kind, TotalLeakage, TotalsComparison
 from seepage.totals.composition import independent_totals, sum_totals, worst_totals
 from seepage.totals.experienced import Experience
 from seepage.totals.likelihood_columns import JointWitness
-from seepage.totals.result import GUARANTEES, KINDS, Kind, TotalLeakage, TotalsComparison
 from seepage.verdict import lower_bounds
 
 HINT = "an analysis is written as JSON"

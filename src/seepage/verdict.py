@@ -16,9 +16,9 @@ from seepage import _checks
 from seepage._numerics import delta_text, round_down
 from seepage._results import Result, json_ready
 from seepage.errors import Setting, Text
-from seepage.leakage.leaks import find_leaks, same_attributes
+from seepage.leakage import find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.totals.result import (
+from seepage.totals import (
     GUARANTEES,
     NEEDS_RECORDS,
     TotalLeakage,

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import seepage as sp
 from seepage.cli.analyse import count, merge
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import merge_pairs, widened
 from seepage.errors import DomainError, SeepageError

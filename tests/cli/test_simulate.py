@@ -76,6 +76,6 @@ def test_a_run_that_is_stopped_ends_in_one_line(monkeypatch):
     def stopped(*data, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("seepage.study.statistical.estimate_leakage", stopped)
+    monkeypatch.setattr("seepage.study.estimate_leakage", stopped)
     done = run(*FEW)
     assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "seepage: stopped")

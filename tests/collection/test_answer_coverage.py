@@ -9,8 +9,8 @@ import pytest
 import seepage as sp
 from plan_examples import plan_for
 from real_data import real_data
+from seepage.collection import reports_schema
 from seepage.collection.perturb import drawn_forms, perturbed_columns
-from seepage.collection.report_source import reports_schema
 from seepage.data.inputs import as_records
 from seepage.mechanisms.exact_draws import randomness
 

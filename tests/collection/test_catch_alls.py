@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from plan_examples import DOMAIN, counts, people, plan_for
 from seepage.collection.perturb import open_records
+from seepage.data import Attribute, Domain
 from seepage.data.datasets import dataset
-from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import as_pairs
 from seepage.errors import DomainError, InputError, TableError
 

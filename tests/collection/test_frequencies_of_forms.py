@@ -16,18 +16,18 @@ from scipy import stats
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
+from seepage.collection import reports_schema
 from seepage.collection.perturb import drawn_forms, perturb_file, perturbed_columns
 from seepage.collection.report_leakage import analyse_reports
-from seepage.collection.report_source import reports_schema
 from seepage.collection.report_vectors import FormVectors, matrix_coefficients, summing_matrix
 from seepage.data.records import Records
+from seepage.designs.report_channels import MatrixChannel
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import mechanism
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import randomness
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan import MatrixChannel
 
 RUNS = 400
 PEOPLE = people(1200, seed=8)

@@ -14,6 +14,7 @@ from scipy.stats import chi2, chisquare
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
+from seepage.collection import open_reports
 from seepage.collection.perturb import (
     KeyedRandomness,
     checked_key,
@@ -23,8 +24,7 @@ from seepage.collection.perturb import (
     new_key,
     perturb_file,
 )
-from seepage.collection.report_source import open_reports
-from seepage.data.domain import MISSING, Attribute, Domain
+from seepage.data import MISSING, Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs.form import cumulative, form_of_words
 from seepage.errors import InputError

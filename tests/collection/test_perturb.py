@@ -110,7 +110,7 @@ def test_a_rejected_record_leaves_what_was_there(tmp_path):
 KILLED = """
 import sys, time
 import numpy as np
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.collection.perturb import perturb_file
 from seepage.plan.designed_plan import calibrate
@@ -170,7 +170,7 @@ MEMORY = """
 import re, sys
 from pathlib import Path
 import pyarrow as pa
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.plan.designed_plan import calibrate
 from seepage.collection.perturb import perturb_file

@@ -15,11 +15,12 @@ from seepage.collection.client_files import (
     questionnaire_page,
     write_client,
 )
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
+from seepage.designs.form import Form
+from seepage.designs.report_channels import MatrixChannel, ProductChannel
 from seepage.errors import InputError
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan import Form, MatrixChannel, ProductChannel
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
 CODEBOOK = """attribute,value,label

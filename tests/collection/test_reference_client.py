@@ -20,7 +20,7 @@ from seepage.collection.reference_client import (
     form_bytes,
     perturb_record,
 )
-from seepage.data.domain import Domain
+from seepage.data import Domain
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_draws import CERTAIN

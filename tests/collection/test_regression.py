@@ -15,9 +15,9 @@ from plan_examples import DOMAIN, counts, forms_plan, matrix, people, plan_for, 
 from real_data import real_data
 from seepage.collection import report_vectors
 from seepage.collection.regression import Variable, parse_formula
+from seepage.designs.report_channels import MatrixChannel
 from seepage.errors import InputError
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan import MatrixChannel
 
 PAIRS = counts()
 PEOPLE = people(4000, seed=4)

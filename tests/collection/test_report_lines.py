@@ -122,7 +122,7 @@ def test_estimates_from_lines_are_near_the_truth(tmp_path):
 
 
 def test_many_words_of_bits_are_packed_in_order(tmp_path):
-    from seepage.data.domain import Attribute, Domain
+    from seepage.data import Attribute, Domain
     from seepage.data.pairs import PairCounts
 
     domain = Domain([Attribute("x", tuple(map(str, range(130))))])

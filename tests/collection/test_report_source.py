@@ -14,8 +14,8 @@ import pytest
 
 import seepage as sp
 from plan_examples import counts, people, plan_for
+from seepage.collection import open_reports
 from seepage.collection.perturb import perturb_file
-from seepage.collection.report_source import open_reports
 from seepage.errors import InputError
 from seepage.mechanisms.reports import METADATA
 

@@ -4,8 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
+from seepage.data import Attribute, Domain
 from seepage.data.counting import count_batches
-from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seepage import Attribute, Domain
-from seepage.data.domain import MISSING
+from seepage.data import MISSING
 from seepage.errors import DomainError
 
 SEX = Attribute("sex", ("Female", "Male"))

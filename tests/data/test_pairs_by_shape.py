@@ -12,9 +12,9 @@ from bincount_oracle import count_codes
 from kernels import counted_by
 
 import seepage as sp
+from seepage.data import Attribute, Domain
 from seepage.data import pairs as module
 from seepage.data.counting import PairAccumulator
-from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import (
     PairCounts,
     pair_index,
@@ -24,7 +24,7 @@ from seepage.data.pairs import (
     stacked,
 )
 from seepage.errors import DomainError
-from seepage.leakage.leaks import Leak
+from seepage.leakage import Leak
 from seepage.leakage.likely_sets import relaxation
 
 SIZES = (2, 3, 2, 1, 7, 2, 3, 30, 2, 7, 1, 2, 3)

@@ -13,7 +13,7 @@ from bincount_oracle import count_codes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.inputs import is_pairs_file
 from seepage.data.pairs import PairCounts
 from seepage.data.pairs_file import DIGEST_KEY, _digest

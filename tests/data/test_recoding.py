@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kernels import KERNELS, counted_by
 
 import seepage as sp
-from seepage.data.domain import MISSING, OTHER
+from seepage.data import MISSING, OTHER
 from seepage.data.recoding import pool_rare, rare_values
 from seepage.errors import DomainError, InputError
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seepage.data import Domain
 from seepage.data.counting.distinct import MIN_BUFFER, pack
-from seepage.data.domain import Domain
 from seepage.data.inputs import count_pairs
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from seepage.data import Attribute, Domain
 from seepage.data import records as module
-from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 from strategies import pair_counts
 

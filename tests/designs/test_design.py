@@ -11,7 +11,7 @@ from scipy.optimize import brentq, minimize
 
 import seepage as sp
 from searches import find_design, totals
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs import form_search
 from seepage.designs.strategies import CALIBRATED, DESIGN, OPTIMAL_SMP

@@ -14,9 +14,9 @@ from seepage._numerics import largest_within
 from seepage.data.datasets import make_survey
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
+from seepage.designs import CalibrationOptions
 from seepage.designs import calibration as budgets_module
 from seepage.designs.calibration import confirmed, make_problem
-from seepage.designs.design_options import CalibrationOptions
 
 
 @pytest.fixture(scope="module")

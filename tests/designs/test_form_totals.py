@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs import form_totals
 from seepage.designs.form_totals import ExactForms, FormCounter

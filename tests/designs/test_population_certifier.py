@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.designs.design_options import DesignOptions
+from seepage.designs import DesignOptions
 from seepage.designs.form_problem import make_form_problem
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.population_certifier import PopulationCertifier, PopulationForms

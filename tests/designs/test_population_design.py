@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from searches import find_design, totals
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs import form_search
 from seepage.designs.strategies import CALIBRATED, OPTIMAL_SMP

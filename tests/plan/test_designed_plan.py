@@ -10,7 +10,9 @@ import pytest
 import seepage as sp
 from plan_examples import plan_of_forms
 from searches import find_design, totals
-from seepage.plan import Form, Plan, ProductChannel, Question
+from seepage.designs.form import Form
+from seepage.designs.report_channels import ProductChannel, Question
+from seepage.plan import Plan
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_page import plan_page
 from seepage.plan.plan_text import ground

@@ -22,16 +22,16 @@ from plan_examples import (
     three_forms,
 )
 from seepage._numerics import summed_up
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.records import Records
-from seepage.designs.form import cumulative, integer_shares
-from seepage.designs.report_channels import parse_integer
+from seepage.designs.form import Form, cumulative, integer_shares
+from seepage.designs.report_channels import MatrixChannel, ProductChannel, Question, parse_integer
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import registered
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.plan import Form, MatrixChannel, Plan, ProductChannel, Question
+from seepage.plan import Plan
 from seepage.plan.plan_check import matrix_totals
 from seepage.totals.total import total_leakage
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from plan_examples import DOMAIN, counts, people, plan_for, plan_of_totals
+from seepage.data import Attribute, Domain
 from seepage.data.datasets import load_pairs
-from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records

@@ -20,8 +20,8 @@ from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import exact_leakage
 from seepage.mechanisms.direct import GRR
+from seepage.study import estimate_leakage, make_task
 from seepage.study.estimates import LeakageEstimates
-from seepage.study.statistical import estimate_leakage, make_task
 
 
 def count(*columns, sizes=None):

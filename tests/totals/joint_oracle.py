@@ -6,7 +6,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from seepage.data.domain import Domain
+from seepage.data import Domain
 from seepage.data.records import Records
 from seepage.mechanisms.reports import BitReports
 from strategies import attribute

@@ -13,10 +13,10 @@ import seepage as sp
 from seepage.data.datasets.survey import make_survey, survey_joint
 from seepage.data.inputs import as_pairs
 from seepage.errors import GuaranteeError
+from seepage.totals import GUARANTEES, KINDS
 from seepage.totals import exact_total as exact_module
 from seepage.totals.composition import independent_totals, sum_totals
 from seepage.totals.likelihood_columns import JointWitness
-from seepage.totals.result import GUARANTEES, KINDS
 from seepage.totals.total import choose_guarantee, total_leakage
 
 

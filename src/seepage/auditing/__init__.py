@@ -9,7 +9,7 @@ from typing import Any
 
 from seepage import _checks
 from seepage._options import option
-from seepage.data.table.options import DataOptions
+from seepage.data.table import DataOptions
 
 
 @dataclass(frozen=True, kw_only=True)

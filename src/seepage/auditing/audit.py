@@ -17,17 +17,17 @@ from seepage.auditing.audit_result import RECORD, Audit, AuditedClaim, AuditedLe
 from seepage.auditing.exact_privacy import ExactPrivacy, record_delta
 from seepage.auditing.sampled_events import sampled_claim
 from seepage.auditing.samples import Samples, samples_of
+from seepage.data import ALL_OTHERS, Attribute, Domain, for_each, short_list
 from seepage.data.channel import Channel
-from seepage.data.domain import ALL_OTHERS, Attribute, Domain, for_each, short_list
 from seepage.data.inputs import as_counted
 from seepage.errors import InputError
-from seepage.leakage.leaks import Leakage
+from seepage.leakage import Leakage
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import PUBLIC, exact_leakage
 from seepage.mechanisms.exact_draws import RARE_OUTPUT
 from seepage.mechanisms.randomiser import SINGLE, RandomisedAttribute, Randomiser
 from seepage.mechanisms.transition_matrix import MatrixMechanism
-from seepage.totals.result import GUARANTEES
+from seepage.totals import GUARANTEES
 from seepage.totals.total import FROM_PAIRS
 
 MAX_CELLS = 1 << 14

@@ -23,7 +23,7 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio
 from seepage.auditing.audit_result import AuditedClaim, factor
 from seepage.auditing.samples import Samples
-from seepage.data.domain import short_list
+from seepage.data import short_list
 from seepage.errors import InputError
 from seepage.leakage.deviations import clopper_pearson
 from seepage.mechanisms.randomiser import label

@@ -33,8 +33,8 @@ from seepage.cli.output import (
     write_page,
     write_result,
 )
-from seepage.data.domain import sample_caution
-from seepage.data.table.options import DataOptions, TableOptions
+from seepage.data import sample_caution
+from seepage.data.table import DataOptions, TableOptions
 
 
 @click.command("analyse", cls=FileCommand)
@@ -196,7 +196,7 @@ def count(data: str, output: str, domain: str | None, **options: Any) -> None:
       seepage count people.tsv -o people.pairs --bins width:8 --missing drop
       seepage count people/ -o people.pairs --engine spark --master spark://host:7077
     """
-    from seepage.data.domain import how_many
+    from seepage.data import how_many
     from seepage.data.pairs import PairCounts
 
     within = None if domain is None else PairCounts.load(domain).domain
@@ -224,7 +224,7 @@ def merge(counts: tuple[str, ...], output: str) -> None:
       seepage count part-1.parquet -o 1.pairs --bins age=-inf,18,65,inf
       seepage merge 0.pairs 1.pairs -o all.pairs
     """
-    from seepage.data.domain import how_many
+    from seepage.data import how_many
     from seepage.data.pairs import PairCounts
     from seepage.data.recoding import merge_pairs
     from seepage.data.table.sources import check_distinct_files

@@ -18,7 +18,7 @@ from seepage.cli.output import (
     write_page,
     write_result,
 )
-from seepage.data.table.options import DataOptions
+from seepage.data.table import DataOptions
 from seepage.errors import InputError, naming
 
 EXIT_FAILED = 1

@@ -29,9 +29,9 @@ from seepage.cli.output import (
     write_page,
     write_result,
 )
-from seepage.data.domain import ALL_OTHERS
-from seepage.data.table.options import TableOptions
-from seepage.designs.design_options import CalibrationOptions, DesignOptions
+from seepage.data import ALL_OTHERS
+from seepage.data.table import TableOptions
+from seepage.designs import CalibrationOptions, DesignOptions
 from seepage.errors import InputError
 
 OUTPUT_OPTIONS = grouped(
@@ -278,7 +278,7 @@ def estimate(reports: str, plan_path: str, names: list[str], **options: Any) -> 
       seepage estimate reports.parquet --plan plan.json --report results.html --check 2026.csv
       seepage estimate reports.jsonl.gz --plan plan.json
     """
-    from seepage.collection.report_source import open_reports
+    from seepage.collection import open_reports
     from seepage.collection.results_page import write_results
     from seepage.plan import Plan
 

@@ -14,8 +14,8 @@ from click.core import ParameterSource
 from seepage._options import descriptions, flag_of
 from seepage._results import Progress
 from seepage.cli.output import OutputFile, option_name, option_names, progress_bar
-from seepage.data.domain import ALL_OTHERS, Domain, short_list
-from seepage.data.table.options import DataOptions, TableOptions
+from seepage.data import ALL_OTHERS, Domain, short_list
+from seepage.data.table import DataOptions, TableOptions
 from seepage.errors import InputError, naming
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -6,12 +6,12 @@ from typing import Any
 from seepage._numerics import delta_text, floor_text, shortest_above
 from seepage.analysis import Analysis
 from seepage.cli.output import option_names, text_columns
-from seepage.data.domain import how_many, sample_caution
+from seepage.data import how_many, sample_caution
 from seepage.errors import naming
-from seepage.leakage.leaks import Leak, same_attributes, skip_patterns, support
+from seepage.leakage import Leak, same_attributes, skip_patterns, support
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
-from seepage.totals.result import GUARANTEES, TotalLeakage
 from seepage.verdict import STATES, Judgement, lower_text, total_text, upper_text
 
 VIEWS = {

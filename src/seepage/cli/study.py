@@ -23,7 +23,7 @@ from seepage.cli.output import (
     text_columns,
     write_result,
 )
-from seepage.data.table.options import TableOptions
+from seepage.data.table import TableOptions
 from seepage.errors import InputError
 
 DELTA = click.option(
@@ -62,7 +62,7 @@ def simulate(data: str, **options: Any) -> None:
       seepage simulate adult --pair "occupation->sex" --surrogates 1000
       seepage simulate survey.csv -e 2 --format csv -o estimates.csv
     """
-    from seepage.study.statistical import estimate_leakage
+    from seepage.study import estimate_leakage
 
     _checks.epsilon(options["epsilon"])
     pairs = count_data(data, TableOptions)

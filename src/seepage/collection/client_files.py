@@ -24,16 +24,16 @@ from seepage.collection.reference_client import (
     form_bytes,
     perturb_record,
 )
-from seepage.data.domain import MISSING, OTHER, Domain, short_list
+from seepage.data import MISSING, OTHER, Domain, short_list
 from seepage.data.recoding import read_codebook
 from seepage.data.table.labels import NUMBER
 from seepage.designs.form import Form
 from seepage.errors import InputError, SeepageWarning, Setting, Text
 from seepage.mechanisms.exact_draws import Randomness
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 from seepage.plan.plan_text import answer_text, factor
 from seepage.plan.wire import Wire
-from seepage.totals.result import KINDS
+from seepage.totals import KINDS
 
 CLIENT = Path(__file__).with_name("client")
 """Folder of the JavaScript module and of the parts of the page."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.collection.report_source import ReportSource
-from seepage.data.table.options import TableOptions
+from seepage.collection import ReportSource
+from seepage.data.table import TableOptions
 from seepage.data.table.sources import open_source
 from seepage.errors import InputError, SeepageWarning
 

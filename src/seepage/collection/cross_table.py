@@ -14,6 +14,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, nearest_distribution
 from seepage._results import NORMAL_QUANTILE, Estimated, json_ready
+from seepage.collection import open_reports
 from seepage.collection.estimated_cells import (
     EstimatedCells,
     IndependenceTest,
@@ -23,12 +24,11 @@ from seepage.collection.estimated_cells import (
     ratio_intervals,
     within_unit,
 )
-from seepage.collection.report_source import open_reports
 from seepage.collection.report_vectors import joint_variances, sum_table, summing_matrix
-from seepage.data.domain import Attribute
+from seepage.data import Attribute
 from seepage.designs.wanted import attribute_scores
 from seepage.errors import InputError
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 
 JOINT_SHARE = 0.1
 """Share of the people who would be asked for attributes together, in the price of doing so."""

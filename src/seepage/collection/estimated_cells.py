@@ -24,7 +24,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
-from seepage.data.domain import Attribute
+from seepage.data import Attribute
 from seepage.errors import InputError
 
 GRID = 301

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
+from seepage.collection import ReportSource, open_reports
 from seepage.collection.covariates import (
     checked_weights,
     clear_columns,
@@ -34,7 +35,6 @@ from seepage.collection.regression import (
     outcome_scores,
     parse_formula,
 )
-from seepage.collection.report_source import ReportSource, open_reports
 from seepage.collection.report_vectors import (
     check_cells,
     distinct_reports,
@@ -42,11 +42,11 @@ from seepage.collection.report_vectors import (
     read_vectors,
     sum_table,
 )
-from seepage.data.domain import Attribute
+from seepage.data import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms.randomiser import Randomiser
 from seepage.mechanisms.transition_matrix import least_squares_inverse
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 
 
 class Model(NamedTuple):

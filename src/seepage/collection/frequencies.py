@@ -24,13 +24,13 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Estimated, Result, json_ready
-from seepage.collection.report_source import open_reports
+from seepage.collection import open_reports
 from seepage.collection.report_vectors import CellSums, add_reports
-from seepage.data.domain import Domain
+from seepage.data import Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 from seepage.plan.plan_parts import wanted_of
 
 STANDARD_ERRORS = (

@@ -24,10 +24,10 @@ from seepage import _checks
 from seepage._files import read_small, whole_file
 from seepage._numerics import Codes, Integers
 from seepage._options import changed
-from seepage.collection.report_source import FORM, report_columns, reports_schema, spread_reports
-from seepage.data.domain import Domain
+from seepage.collection import FORM, report_columns, reports_schema, spread_reports
+from seepage.data import Domain
 from seepage.data.inputs import table_of
-from seepage.data.table.options import TableOptions
+from seepage.data.table import TableOptions
 from seepage.data.table.scan import CodedBatch, TableScan, columns_of
 from seepage.data.table.sources import find_files, open_source
 from seepage.designs.form import Form, form_of_words
@@ -35,7 +35,7 @@ from seepage.errors import InputError, Setting, TableError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import Randomness, randomness
 from seepage.mechanisms.reports import ValueReports
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 from seepage.plan.plan_parts import PerturbOptions
 
 ROW_GROUP = 1 << 17

@@ -32,7 +32,7 @@ from seepage.collection.report_lines import (
     read_lines,
 )
 from seepage.errors import InputError
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 
 LOOPBACK = "127.0.0.1"
 

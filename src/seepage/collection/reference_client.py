@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 from seepage import _checks
-from seepage.data.domain import MISSING
+from seepage.data import MISSING
 from seepage.data.table.labels import NUMBER, number_label
 from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import CERTAIN

@@ -21,7 +21,7 @@ from seepage._numerics import Floats, Integers
 from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
 from seepage.collection.covariates import clear_columns, column_texts
 from seepage.collection.estimated_cells import EstimatedCells
-from seepage.data.domain import Attribute
+from seepage.data import Attribute
 from seepage.designs.wanted import attribute_scores
 from seepage.errors import InputError
 

@@ -36,14 +36,14 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._results import Result
+from seepage.collection import open_reports
 from seepage.collection.estimated_cells import ratio_intervals
-from seepage.collection.report_source import open_reports
 from seepage.collection.report_vectors import add_reports, distinct_reports, informative_forms
 from seepage.errors import InputError
-from seepage.leakage.leaks import Leak
+from seepage.leakage import Leak
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 
 GROUPS = 64
 """Number of groups of reports: their variance gives standard errors."""

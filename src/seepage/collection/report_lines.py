@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from seepage import _checks
-from seepage.collection.report_source import GZIP, reports_schema, spread_reports
+from seepage.collection import GZIP, reports_schema, spread_reports
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import SubsetSelection
 from seepage.mechanisms.reports import BitReports, Reports, ValueReports
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line is malformed, and never in memory as a whole."""

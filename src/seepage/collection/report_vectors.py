@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage._numerics import Floats, Integers
+from seepage.collection import ReportSource
 from seepage.collection.covariates import report_weights
-from seepage.collection.report_source import ReportSource
 from seepage.designs.calibration import equal_split
 from seepage.designs.report_channels import REPORT, MatrixChannel
 from seepage.errors import InputError
@@ -41,7 +41,7 @@ from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import DirectResponse
 from seepage.mechanisms.reports import BitReports, ValueReports
 from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 from seepage.plan.plan_parts import wanted_of
 
 MAX_CELLS = 4096

@@ -8,11 +8,11 @@ from typing import Any
 from seepage import _checks
 from seepage._files import write_text
 from seepage._pages import render_page
+from seepage.collection import open_reports
 from seepage.collection.frequencies import Frequencies
-from seepage.collection.report_source import open_reports
 from seepage.errors import InputError
-from seepage.leakage.leaks import Leak
-from seepage.plan.plan import Plan
+from seepage.leakage import Leak
+from seepage.plan import Plan
 from seepage.plan.plan_page import STYLES
 from seepage.plan.plan_parts import wanted_of
 from seepage.plan.plan_text import statements

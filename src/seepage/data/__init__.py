@@ -1,1 +1,368 @@
-"""Data about people: tables, domains, pair counts, distinct records, and the datasets."""
+"""Data about people: tables, domains, pair counts, distinct records, and the datasets.
+
+Here are `Domain` and `Attribute`: the columns of a table, their values, and the codes of these.
+"""
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, SupportsIndex
+
+from seepage import _checks
+from seepage._results import from_json_number, json_ready
+from seepage.errors import DomainError, InputError
+
+MISSING = "(missing)"
+"""Label of the category of missing values."""
+
+OTHER = "(other)"
+"""Label of the category of pooled values; tables coded in a domain that has it put all other values
+there."""
+
+ALL_OTHERS = "*"
+"""Key of mappings by column or attribute for those that they do not name."""
+
+MAX_SHOWN = 8
+"""Maximum number of attributes in the `repr` of a domain."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column: its name and the labels of its values, in the order of their codes.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+    values
+        The labels, distinct, at least one; code `i` stands for `values[i]`.
+    edges
+        For a binned numeric column, the ascending edges e_0 < ... < e_b of its b bins: bin i is
+        e_i <= x < e_(i+1), the last one includes e_b.  Empty for categories.
+    merged
+        Pairs (value, label): further values that are coded as one of the labels, `"*"` for all
+        other values.  Without `"*"` these are "(other)" if the attribute has it, else they raise.
+
+    Examples
+    --------
+    >>> sex = Attribute("sex", ("Female", "Male"))
+    >>> sex.size, sex.code("Male")
+    (2, 1)
+    """
+
+    name: str
+    values: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+    merged: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise DomainError(
+                f"an attribute's name must be a nonempty string, got {_checks.shown(self.name)}"
+            )
+        object.__setattr__(self, "values", tuple(_checks.items(self.values, "values")))
+        object.__setattr__(self, "edges", tuple(_checks.numbers(self.edges, "edges")))
+        if not self.values:
+            raise DomainError(f"attribute {self.name!r} must have at least one value, got none")
+        if not all(isinstance(value, str) for value in self.values):
+            raise DomainError(f"the values of attribute {self.name!r} must be strings")
+        if len(self._codes) < len(self.values):
+            duplicate = next(v for i, v in enumerate(self.values) if self._codes[v] != i)
+            raise DomainError(f"attribute {self.name!r} has the value {duplicate!r} twice")
+        self._check_edges()
+        pairs = [_checks.texts(pair, "merged") for pair in _checks.items(self.merged, "merged")]
+        object.__setattr__(self, "merged", tuple(map(tuple, pairs)))
+        for pair in self.merged:
+            if len(pair) != 2 or pair[0] in self._codes or pair[1] not in self._codes:
+                raise DomainError(
+                    f"attribute {self.name!r} must merge other values into one of its own, "
+                    f"got {_checks.shown(pair)}"
+                )
+
+    @property
+    def catch_all(self) -> str | None:
+        """The value that stands for all values outside the domain; None if these raise."""
+        return dict(self.merged).get(ALL_OTHERS, OTHER if OTHER in self._codes else None)
+
+    def _check_edges(self) -> None:
+        if not self.edges:
+            return
+        if any(not low < high for low, high in zip(self.edges, self.edges[1:], strict=False)):
+            raise DomainError(f"the bin edges of attribute {self.name!r} must ascend")
+        bins = len(self.values) - (MISSING in self._codes)
+        if bins != len(self.edges) - 1:
+            raise DomainError(
+                f"attribute {self.name!r} has {len(self.edges)} edges and {bins} bins; "
+                "b bins have b + 1 edges"
+            )
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {value: code for code, value in enumerate(self.values)}
+
+    @property
+    def size(self) -> int:
+        """Alphabet size: the number of values."""
+        return len(self.values)
+
+    def code(self, value: str) -> int:
+        """Return the code of a value; an unknown value raises and suggests the closest one."""
+        if isinstance(value, str) and value in self._codes:
+            return self._codes[value]
+        hint = _checks.near_miss(value, self.values)
+        raise DomainError(f"attribute {self.name!r} has no value {_checks.shown(value)}{hint}")
+
+    def restrict(self, codes: Iterable[int]) -> "Attribute":
+        """Return the attribute with the values of these codes, in this order, without bin edges."""
+        kept = [_checks.integer(c, "code", 0, self.size - 1) for c in _checks.items(codes, "codes")]
+        return Attribute(self.name, tuple(self.values[code] for code in kept))
+
+
+class Domain:
+    """An ordered collection of attributes with distinct names: the columns of a table.
+
+    Examples
+    --------
+    >>> domain = Domain([Attribute("sex", ("Female", "Male")), Attribute("smoker", ("no", "yes"))])
+    >>> domain.names, domain.sizes, domain["sex"].values
+    (('sex', 'smoker'), (2, 2), ('Female', 'Male'))
+    """
+
+    def __init__(self, attributes: Iterable[Attribute]) -> None:
+        self._attributes: tuple[Attribute, ...] = tuple(_checks.items(attributes, "attributes"))
+        for attribute in self._attributes:
+            _checks.instance(attribute, "each of attributes", Attribute, "an Attribute")
+        if not self._attributes:
+            raise DomainError("a domain must have at least one attribute, got none")
+        self._names = tuple(attribute.name for attribute in self._attributes)
+        self._sizes = tuple(attribute.size for attribute in self._attributes)
+        self._index: dict[str, int] = {}
+        for index, attribute in enumerate(self._attributes):
+            if self._index.setdefault(attribute.name, index) != index:
+                raise DomainError(f"the domain has the attribute {attribute.name!r} twice")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the attributes."""
+        return self._names
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Alphabet sizes of the attributes."""
+        return self._sizes
+
+    def index(self, name: str | SupportsIndex) -> int:
+        """Return the index of an attribute by name, or by index, which may be negative."""
+        if isinstance(name, str):
+            if name in self._index:
+                return self._index[name]
+            hint = _checks.near_miss(name, self.names)
+            raise DomainError(f"there is no attribute {name!r}{hint}")
+        try:
+            index = operator.index(name)
+        except TypeError:
+            raise DomainError(
+                f"an attribute must be a name or an index, got {_checks.shown(name)}"
+            ) from None
+        if not -len(self) <= index < len(self):
+            raise DomainError(
+                f"an attribute's index must be below {len(self)}, got {_checks.shown(index)}"
+            )
+        return index % len(self)
+
+    def select(self, names: Iterable[str | SupportsIndex]) -> "Domain":
+        """Return the domain of these attributes only, in this order."""
+        return Domain(self._attributes[self.index(name)] for name in _checks.items(names, "names"))
+
+    def rename(self, names: Mapping[str, str]) -> "Domain":
+        """Return the domain with attributes renamed, old name to new."""
+        for name in _checks.mapping(names, "names"):
+            self.index(name)
+        return Domain(replace(a, name=names.get(a.name, a.name)) for a in self._attributes)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one JSON-ready dict per attribute: name, values, edges, and merged if any is."""
+        return [
+            {"name": a.name, "values": list(a.values), "edges": json_ready(a.edges)}
+            | ({"merged": [list(pair) for pair in a.merged]} if a.merged else {})
+            for a in self
+        ]
+
+    @classmethod
+    def from_dicts(cls, attributes: Iterable[Mapping[str, Any]]) -> "Domain":
+        """Return the domain of the dicts of `to_dicts`."""
+        dicts = [_checks.mapping(a, "attribute") for a in _checks.items(attributes, "attributes")]
+        for a in dicts:
+            if missing := {"name", "values", "edges"} - set(a):
+                raise DomainError(f"an attribute must have {min(missing)!r}")
+        return cls(
+            Attribute(
+                a["name"],
+                a["values"],
+                tuple(map(from_json_number, a["edges"])),
+                tuple(a.get("merged", ())),
+            )
+            for a in dicts
+        )
+
+    def __getitem__(self, name: str | SupportsIndex) -> Attribute:
+        return self._attributes[self.index(name)]
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self._attributes)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self._attributes == other._attributes
+
+    def __hash__(self) -> int:
+        return hash(self._attributes)
+
+    def __repr__(self) -> str:
+        shown = [f"{a.name}[{a.size}]" for a in self._attributes[:MAX_SHOWN]]
+        more = [f"{len(self) - MAX_SHOWN} more"] if len(self) > MAX_SHOWN else []
+        return f"Domain({', '.join(shown + more)})"
+
+    def differences(self, other: "Domain") -> str:
+        """Describe the first difference between two domains in one line, empty if equal."""
+        _checks.instance(other, "other", Domain, "a Domain")
+        if self.names != other.names:
+            return f"attributes {', '.join(self.names)} against {', '.join(other.names)}"
+        for mine, theirs in zip(self, other, strict=True):
+            unshared = set(mine.values) ^ set(theirs.values)
+            if unshared:
+                first = next(v for v in (*mine.values, *theirs.values) if v in unshared)
+                return f"attribute {mine.name!r}: only one has {first!r}"
+            if mine.values != theirs.values:
+                return f"attribute {mine.name!r}: their values are in another order"
+            if mine.edges != theirs.edges:
+                return f"attribute {mine.name!r}: bin edges {mine.edges} against {theirs.edges}"
+            if mine.merged != theirs.merged:
+                return f"attribute {mine.name!r}: they merge other values"
+        return ""
+
+
+def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
+    """Return the indices of the two attributes of `name[target, source]`."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise DomainError(
+            f"a leakage has a target and a source: give {name}[target, source], "
+            f"got {_checks.shown(pair)}"
+        )
+    return domain.index(pair[0]), domain.index(pair[1])
+
+
+def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
+    """Return a setting as a list with one entry per attribute.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    setting
+        One value for all attributes, a sequence in the domain's order, or a mapping by name, with
+        `"*"` for those that it does not name.
+    name
+        The parameter's name, for messages.
+    """
+    import numpy as np
+
+    if isinstance(setting, Mapping):
+        for attribute in setting:
+            if attribute != ALL_OTHERS:
+                domain.index(attribute)
+        if ALL_OTHERS in setting:
+            setting = {**dict.fromkeys(domain.names, setting[ALL_OTHERS]), **setting}
+        missing = [attribute for attribute in domain.names if attribute not in setting]
+        if missing:
+            raise InputError(
+                f"{name} must be given for every attribute, {missing[0]!r} has none", parameter=name
+            )
+        return [setting[attribute] for attribute in domain.names]
+    if isinstance(setting, np.ndarray) and setting.ndim == 0:
+        setting = setting.item()
+    if isinstance(setting, (Sequence, np.ndarray)) and not isinstance(setting, str):
+        if len(setting) != len(domain):
+            raise InputError(
+                f"{name} must be one number or one for each of the {len(domain)} attributes, "
+                f"got {len(setting)}",
+                parameter=name,
+            )
+        return list(setting)
+    return [setting] * len(domain)
+
+
+class Counted(Protocol):
+    """Pair counts or distinct records, as far as the number of records is concerned."""
+
+    @property
+    def records(self) -> int:
+        """Number of records counted."""
+
+    @property
+    def population(self) -> int | None:
+        """Number of records that the sample was drawn from; None for a whole table."""
+
+
+def how_many(counted: Counted) -> str:
+    """Return the number of records as a phrase, with the population if they are a sample.
+
+    Examples
+    --------
+    >>> from seepage.data.pairs import PairCounts
+    >>> domain = Domain([Attribute("sex", ("F", "M"))])
+    >>> how_many(PairCounts(domain, [[60, 40]], []))
+    '100 records'
+    >>> how_many(PairCounts(domain, [[60, 40]], [], population=5000))
+    'sample of 100 of 5,000 records'
+    """
+    if counted.population is None:
+        return f"{counted.records:,} records"
+    return f"sample of {counted.records:,} of {counted.population:,} records"
+
+
+def sample_caution(counted: Counted) -> str | None:
+    """Return the caveat for results computed from a sample; None for a whole table."""
+    if counted.population is None:
+        return None
+    return (
+        f"from a {how_many(counted)}: valid only if the sample's leakages are those of the "
+        "population; values absent from the sample may leak more"
+    )
+
+
+def check_domain_stands(counted: Any) -> None:
+    """Raise an InputError if a domain was chosen by the records that are to certify something.
+
+    Pair counts do not tell: what is stated from them says that their domain is taken as declared.
+    """
+    if counted.pooled:
+        raise InputError(
+            "pool: values pooled by the same counts certify nothing for a population; give the "
+            "table itself, or count in a declared domain",
+            parameter="pool",
+        )
+    if not getattr(counted, "declared", True):
+        raise InputError(
+            "the domain of these records was read off them, so they certify nothing for a "
+            "population; give the table itself, or read the records with a domain",
+            parameter="data",
+        )
+
+
+def short_list(names: Sequence[str], maximum: int = 3) -> str:
+    """Return the first names, separated by commas, and the number of the others.
+
+    Examples
+    --------
+    >>> short_list(["sex", "age", "job", "income", "race"])
+    'sex, age, job and 2 more'
+    """
+    more = len(names) - maximum
+    return ", ".join(names[:maximum]) + (f" and {more} more" if more > 0 else "")

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from seepage._numerics import Floats, Integers
+from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.data.column_kinds import RARE_RECORDS, RARE_SHARES
-from seepage.data.domain import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.data.table.bins import Edges, NumberSummary, bin_labels
 from seepage.data.table.labels import number_label
 from seepage.errors import InputError

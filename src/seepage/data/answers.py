@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._numerics import Integers
+from seepage.data import Attribute, Domain
 from seepage.data.answer_rule import AnswerRule, interval_edges, least_share, with_catch_all
 from seepage.data.counting.distinct import own_seed
-from seepage.data.domain import Attribute, Domain
+from seepage.data.table import MAX_ALPHABET, is_spark_frame
 from seepage.data.table.arrays import is_number_type
 from seepage.data.table.bins import NumberSummary
-from seepage.data.table.options import MAX_ALPHABET, is_spark_frame
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import CodedBatch, TableScan, check_records, columns_of, summaries_of
 from seepage.data.table.sources import Source, open_frame, open_source

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.data.domain import Attribute
+from seepage.data import Attribute
 from seepage.errors import ChannelError, InputError
 
 ROW_SUM_TOLERANCE = 1e-9

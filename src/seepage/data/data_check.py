@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from seepage._options import changed, takes
 from seepage._results import Result
+from seepage.data import ALL_OTHERS, short_list
 from seepage.data.column_kinds import (
     ANSWERS,
     MIN_VALUES,
@@ -21,11 +22,10 @@ from seepage.data.column_kinds import (
     rare_below,
     relations,
 )
-from seepage.data.domain import ALL_OTHERS, short_list
 from seepage.data.inputs import is_counted, table_of
+from seepage.data.table import TableOptions, is_spark_frame
 from seepage.data.table.arrays import readable
 from seepage.data.table.labels import NUMBER, marker_labels
-from seepage.data.table.options import TableOptions, is_spark_frame
 from seepage.data.table.sources import BATCH_ROWS, Source, open_frame, open_source
 from seepage.errors import DataWarning, InputError, Setting, TableError, Text
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from seepage import _checks
 from seepage._options import takes
+from seepage.data import Domain
 from seepage.data.counting import count_scan
-from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import RecordOptions, Records
-from seepage.data.table.options import DataOptions, uses_spark
+from seepage.data.table import DataOptions, uses_spark
 from seepage.errors import DomainError, InputError
 
 RECODING_OPTIONS = ("columns", "drop", "pool")

@@ -21,7 +21,7 @@ import numpy as np
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Integers
-from seepage.data.domain import Domain
+from seepage.data import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts, marginal_offsets, pair_offsets
 from seepage.errors import DomainError, InputError, TableError
 

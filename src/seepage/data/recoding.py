@@ -16,7 +16,7 @@ import numpy as np
 from seepage import _checks
 from seepage._files import read_small
 from seepage._numerics import Integers
-from seepage.data.domain import MISSING, OTHER, Attribute, Domain
+from seepage.data import MISSING, OTHER, Attribute, Domain
 from seepage.data.pairs import (
     PairCounts,
     marginal_offsets,

@@ -17,6 +17,7 @@ from seepage import _checks
 from seepage._numerics import Codes, Integers
 from seepage._options import method_takes
 from seepage._results import Result
+from seepage.data import Domain, how_many
 from seepage.data.counting import PairAccumulator
 from seepage.data.counting.distinct import (
     DistinctRecords,
@@ -28,9 +29,8 @@ from seepage.data.counting.distinct import (
     pack,
     runs,
 )
-from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.table.options import ANSWERS, DataOptions, uses_spark
+from seepage.data.table import ANSWERS, DataOptions, uses_spark
 from seepage.errors import DomainError
 
 if TYPE_CHECKING:

@@ -1,1 +1,299 @@
-"""From limits to a collection: budgets, forms and shaped reports within limits, and an audit."""
+"""From limits to a collection: budgets, forms and shaped reports within limits, and an audit.
+
+Here are `DesignOptions` and `CalibrationOptions`: what may be asked for, checked without any data.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from seepage import _checks
+from seepage._options import option
+from seepage.data.table import ANSWERS, DataOptions
+from seepage.errors import InputError
+
+SHAPES = ("never", "forms")
+"""Values of the option `shape`."""
+
+MAX_SEED = 2**64 - 1
+"""Maximum seed: the plan states it, as an integer in JSON."""
+
+MIN_LIMIT = 1e-6
+"""Minimum limit in nats: budgets are accurate to 1e-7, and the error grows as 1 / limit^2."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanningOptions(DataOptions):
+    """Options of functions that plan a collection within limits.
+
+    Parameters
+    ----------
+    limit
+        The maximum total of every attribute, in nats.  Or one for each: a sequence, or a mapping by
+        name, with `"*"` for all others.
+    public
+        Attributes whose values are public.
+    left_out
+        Attributes that are not collected.
+    sample
+        Number of records to draw at random, by the seed; all by default.
+    """
+
+    limit: Any = field(kw_only=False, metadata={"option": True, "type": float, "each": True})
+    public: Sequence[str] = option(())
+    left_out: Sequence[str] = option(())
+    sample: int | None = option(None, metavar="N")
+
+    def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
+        """Return the options of reading `data` that were given, with scope, sample and seed."""
+        given = {name: value for name, value in self.reading.items() if name != "progress"}
+        if scope == "population":
+            given |= {"scope": scope, "rng": rng}
+        return given if self.sample is None else {**given, "sample": self.sample, "rng": rng}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignOptions(PlanningOptions):
+    """Options of `design`; a limit may be None: not protected.
+
+    Parameters
+    ----------
+    mechanism
+        `"grr"` for GRR throughout; None: a form of one question may use another mechanism if that
+        is more precise.
+    known
+        Attributes whose values the adversary knows of the person: totals are conditional on them.
+        For the population, every value needs records with every combination of known and public
+        values.  If a combination of known values has none, the sum of a form's budgets is kept
+        within the limit; if one of public values has none, it raises.  With public or known
+        attributes reports are not shaped.
+    importance
+        Factor of each attribute's error in the mean that is minimised; by default 1 for all.
+    objective
+        The error that is minimised: the `"mean"` over attributes, or the `"largest"`, per value.
+    people
+        The number of people who will be asked, which errors are then for; by default as many as the
+        table has records.
+    precision
+        The half-width that every share is to have, such as 0.03 (3 points in the command), from
+        which the number to ask follows.  The plan's sentence states both; neither changes the
+        design.
+    title
+        What is collected, for the plan's page.
+    author
+        Who designed it, for the plan's page.
+    record_limit
+        The maximum sum of budgets of a form, which bounds its leakage about the whole record.
+    never
+        Pairs of attributes that are never asked together.
+    largest
+        The maximum number of attributes of a form; by default 8.
+    want
+        A joint table to estimate beside all frequencies (`"ill x income"`), or a mean in place of
+        those of a numeric answer (`"mean hours"`).  The error of a joint table, also given as a
+        tuple of names, counts like that of an attribute; some form asks for all of them.  The mean
+        is that of the values as numbers, of the midpoints of bins, or of scores:
+        `"mean hours = 10, 30, 50"`.
+    scope
+        For whom every limit holds: the `"population"` that the records are a random sample of, or
+        the people in the `"table"` only.  For the population there must be one record per person
+        (table option `person`), and it holds for a sample of the records too.
+    confidence
+        Confidence of all limits for the population at once.
+    answers
+        `"merged"` (the default for the population): answers that have people enough, chosen on a
+        random part of the records; `"as-is"` (the default for the table): all values.  Merged are
+        neighbouring intervals of a number, at most 6, and rare labels as "(other)"; columns in
+        which all answers but one are rare are not asked, unless another option names them.
+    order
+        The scale of an attribute, labels in their order, whose neighbours are then merged.
+    shape
+        `"forms"`: a form may send one shaped report for all of its answers, if that is more
+        precise and has at most 32 combinations of answers.  A change of one answer then changes a
+        report's log-likelihood by at most its limit, and the leakage about the whole record is at
+        most that of the product of the same form.  `"never"`: each answer has its own report.
+    seconds
+        Time limit of reading and search, half of it at least for the search; Ctrl-C ends it too.
+        Either way the best design so far is returned, certified like any other.
+    rng
+        Seed of the search and the sample.  The same seed gives the same design unless the time
+        limit ends the search.
+    """
+
+    mechanism: str | None = None
+    known: Sequence[str] = option(())
+    importance: Any = option(1.0, type=Mapping[str, float], metavar="NAME=FACTOR")
+    objective: Literal["mean", "largest"] = option("mean")
+    people: int | None = option(None, metavar="N")
+    precision: float | None = option(None, metavar="POINTS")
+    title: str | None = option(None)
+    author: str | None = option(None)
+    record_limit: float | None = option(None)
+    never: Sequence[Sequence[str]] = option((), metavar="A,B")
+    want: Sequence[Any] = option((), metavar="STATISTIC")
+    largest: int | None = option(None)
+    scope: str = option("population", choices=("population", "table"))
+    confidence: float = option(0.95)
+    answers: str | None = option(None, choices=ANSWERS)
+    order: Mapping[str, Sequence[str]] = option(dict, metavar="COLUMN=A,B,...")
+    shape: str = option("forms", choices=SHAPES)
+    seconds: float = option(15.0)
+    rng: Any = option(0, name="seed")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        from seepage.totals import SCOPES
+
+        if self.mechanism is not None:
+            _checks.choice(self.mechanism, "mechanism", ("grr",))
+        time_limit(self.seconds)
+        _checks.set_seed(self, MAX_SEED, required=True)
+        _checks.choice(self.scope, "scope", SCOPES)
+        _checks.choice(self.shape, "shape", SHAPES)
+        _checks.inner_probability(self.confidence, "confidence")
+        _checks.choice(self.objective, "objective", ("mean", "largest"))
+        if self.people is not None:
+            _checks.integer(self.people, "people", 1, 2**53)
+        if self.precision is not None:
+            _checks.inner_probability(self.precision, "precision")
+        if self.people is not None and self.precision is not None:
+            raise InputError(
+                "people and precision cannot both be given: one follows from the other"
+            )
+        for name in ("title", "author"):
+            if getattr(self, name) is not None:
+                _checks.text(getattr(self, name), name)
+        if self.record_limit is not None:
+            design_limit(self.record_limit, "record_limit")
+        if self.largest is not None:
+            _checks.integer(self.largest, "largest", 1)
+        if self.answers is not None:
+            _checks.choice(self.answers, "answers", ANSWERS)
+        for name, labels in _checks.mapping(self.order, "order").items():
+            _checks.texts(labels, f"order of {name}")
+
+    def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
+        """Return the options of reading `data`, with how answers are chosen."""
+        given = super().records_options(rng, scope)
+        merging = scope == "population" or bool(self.order)
+        chosen = self.answers or ("merged" if merging else "as-is")
+        return {**given, "answers": chosen, "order": self.order, "keep": self._named()}
+
+    def _named(self) -> frozenset[str]:
+        """Return the attributes that an option names: they are asked whatever their answers."""
+        fields_of = ("columns", "public", "left_out", "known", "never")
+        found, pending = set[str](), [getattr(self, name) for name in fields_of]
+        mappings = (self.limit, self.importance)
+        pending += [one for one in mappings if isinstance(one, Mapping)]
+        for one in self.want if isinstance(self.want, Sequence) else ():
+            told = isinstance(one, str)  # "mean hours = 10, 30" or "ill x income"
+            text = one.partition("=")[0].removeprefix("mean ") if told else ""
+            pending.append([name.strip() for name in text.split(" x ")] if told else one)
+        while pending:
+            one = pending.pop()
+            if isinstance(one, str):
+                found.add(one)
+            elif isinstance(one, (Sequence, Mapping)):
+                pending += list(one)
+        return frozenset(found)
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The options that a plan states: objective, people, title, seed, want and the like."""
+        names = ("objective", "people", "precision", "title", "author")
+        stated = {name: value for name in names if (value := getattr(self, name)) is not None}
+        from seepage.designs.wanted import want_texts  # it imports NumPy, and `--help` does not
+
+        return {**stated, "seed": self.rng, "want": list(want_texts(self.want))}
+
+
+def positive_limit(value: Any, what: str = "limit") -> float:
+    """Return a limit in nats, checked to be above 0."""
+    limit = _checks.epsilon(value, what)
+    if limit == 0:
+        raise InputError(
+            f"{what} must be above 0: a total of 0 means that nothing is collected", parameter=what
+        )
+    return limit
+
+
+def design_limit(value: Any, what: str = "limit") -> float:
+    """Return a limit of a design, checked to be large enough."""
+    limit = positive_limit(value, what)
+    if limit < MIN_LIMIT:
+        raise InputError(
+            f"{what} must be at least {MIN_LIMIT:g} for a design, got {limit:g}", parameter=what
+        )
+    return limit
+
+
+def time_limit(seconds: Any) -> float:
+    """Return a time limit in seconds, checked to be above 0."""
+    limit = _checks.real(seconds, "seconds")
+    if not limit > 0:
+        raise InputError(
+            f"seconds must be above 0, got {_checks.shown(seconds)}", parameter="seconds"
+        )
+    return limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationOptions(PlanningOptions):
+    """Options of `calibrate`.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism; by default any, and the one of least variance is planned.  By name, for all or
+        by attribute: its own leakage is used, else the bound that holds for any mechanism.
+    guarantee
+        Guarantee of the totals: worst, exact, merged, sampled, independent, sum, or `"auto"`.  See
+        `total_leakage`; `"auto"` is `"independent"` for pair counts, and for records `"exact"` if
+        it fits, else `"sampled"`.
+    audit
+        Search for a witness against a guarantee that is an assumption; needs records.
+    delta
+        Delta of (epsilon, delta)-LDP; totals then have one too.
+    view
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
+    target_delta
+        The delta of sampled totals.
+    reports
+        Number of reports drawn for sampled totals.
+    rng
+        Seed of the sample and of sampled totals.
+    scope
+        For whom totals hold: the `"population"` that the records are a random sample of (the
+        default for records and `"auto"`, `"exact"` or `"merged"`), or the people in the `"table"`.
+        For the population they are upper confidence limits, and budgets the largest that pass,
+        which costs no confidence [theory-population: Budgets chosen by looking].
+    confidence
+        Confidence of all totals together.
+    """
+
+    mechanism: Any = option(None, short="-m", type=str)
+    guarantee: str = option("auto")
+    audit: bool = option(True)
+    scope: str | None = option(None, choices=("population", "table"))
+    confidence: float = option(0.95)
+    delta: Any = option(0.0, type=float)
+    view: Literal["report", "inferred"] = "report"
+    target_delta: float = option(0.01)
+    reports: int = option(20_000)
+    rng: Any = option(0, name="seed")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        from seepage.totals import GUARANTEES
+        from seepage.totals.total import TotalSettings
+
+        _checks.choice(self.guarantee, "guarantee", ("auto", *GUARANTEES))
+        _checks.flag(self.audit, "audit")
+        _checks.set_seed(self)
+        settings = self.of_totals("table" if self.scope is None else self.scope)
+        TotalSettings(**{one.name: settings[one.name] for one in fields(TotalSettings)})
+
+    def of_totals(self, scope: str) -> dict[str, Any]:
+        """Return the keywords of `total_leakage`, for a scope."""
+        names = ("target_delta", "confidence", "reports", "rng", "progress", "delta", "view")
+        return {"scope": scope, **{name: getattr(self, name) for name in names}}

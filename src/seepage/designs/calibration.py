@@ -14,17 +14,17 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, largest_within, summed_up
 from seepage._registry import MECHANISMS
 from seepage._results import Progress
+from seepage.data import Domain, for_each
 from seepage.data.data_check import settle
-from seepage.data.domain import Domain, for_each
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.design_options import CalibrationOptions, positive_limit
+from seepage.designs import CalibrationOptions, positive_limit
 from seepage.errors import InputError, Setting
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC, releases
+from seepage.totals import GUARANTEES, TotalLeakage, check_whole_table
 from seepage.totals.likelihood_columns import JointWitness, likelihood_columns
-from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
 from seepage.totals.total import choose_guarantee, total_leakage
 from seepage.totals.witness_search import search_witness
 

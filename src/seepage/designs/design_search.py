@@ -16,8 +16,8 @@ from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.designs import DesignOptions
 from seepage.designs.a_optimal import FormPool, ShareSolution
-from seepage.designs.design_options import DesignOptions
 from seepage.designs.form import Form, remarks, with_shares
 from seepage.designs.form_problem import Indices, make_form_problem
 from seepage.designs.form_search import Certifier, FormSearch, Timer, generate_forms
@@ -29,7 +29,7 @@ from seepage.designs.strategies import Strategy, compare_designs
 from seepage.designs.table_certifier import TableCertifier, coarse_form
 from seepage.designs.wanted import wanted_errors
 from seepage.errors import InputError, Setting, Text
-from seepage.totals.result import check_whole_table
+from seepage.totals import check_whole_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, largest_within, summed_up
-from seepage.data.domain import Domain, for_each
+from seepage.data import Domain, for_each
 from seepage.data.records import Records
+from seepage.designs import DesignOptions, design_limit
 from seepage.designs.a_optimal import Precisions
 from seepage.designs.calibration import attribute_masks
-from seepage.designs.design_options import DesignOptions, design_limit
 from seepage.designs.form import Form
 from seepage.designs.form_totals import ExactForms, FormCounter, FormTable
 from seepage.designs.report_channels import MatrixChannel, ProductChannel

@@ -13,7 +13,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, shortest_above, summed_up
-from seepage.data.domain import Domain
+from seepage.data import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import registered
 from seepage.mechanisms.base import Mechanism

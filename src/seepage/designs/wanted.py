@@ -18,7 +18,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.errors import InputError
 
 MEAN, TIMES, SCORES = "mean ", " x ", "="

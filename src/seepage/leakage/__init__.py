@@ -1,1 +1,380 @@
-"""Leakage: exact, bounded, as a curve, and as the matrix of a whole table."""
+"""Leakage: exact, bounded, as a curve, and as the matrix of a whole table.
+
+Here are leakages as results, with their witnesses, and the strongest leaks of a table.
+
+A leakage is a maximum over values, so rare and missing values lead a ranking by leakage.  Leaks are
+ranked by min(lower, supported): the lower confidence limit for the population,
+`LeakageMatrix.interval`, and the leakage among values with enough records.  Attributes that
+determine each other (education and education-num) form one group, with one entry per two groups.
+"""
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seepage import _checks
+from seepage._numerics import Booleans, ceiling_text, delta_text, floor_text
+from seepage.data import MISSING, short_list
+from seepage.data.channel import Channel
+
+if TYPE_CHECKING:
+    from seepage.data.pairs import PairCounts
+    from seepage.leakage.bound import LeakageProfile
+    from seepage.leakage.matrix import LeakageMatrix
+
+SUPPORT = 500
+"""Minimum number of records of a target value in a witness, but at most 1/20 of all records."""
+
+MAX_ERROR_RATIO = 0.01
+"""Two attributes are equivalent if 1 - lambda [Goodman and Kruskal] is at most this, both ways."""
+
+Label = str | int
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The two target values and the report that attain a leakage.
+
+    Parameters
+    ----------
+    likelier, other
+        The target values x and x': the report is exp(leakage) times likelier under the first.
+    likely
+        The source values S that the report makes likely.
+    report
+        The report y itself where the mechanism is known; otherwise None.
+    """
+
+    likelier: Label
+    other: Label
+    likely: tuple[Label, ...]
+    report: Any = None
+
+    def sentence(self, value: float, source: str = "", target: str = "", delta: float = 0.0) -> str:
+        """Return the witness as a sentence.
+
+        Parameters
+        ----------
+        value
+            The leakage in nats.
+        source, target
+            The names of the two attributes, placed before their values.
+        delta
+            The delta with which the leakage holds.
+
+        Examples
+        --------
+        >>> Witness("Female", "Male", ("Wife",)).sentence(0.25)
+        'a report that favours Wife is 1.28 times likelier under Female than under Male'
+        >>> Witness(1, 2, ("yes",)).sentence(0.25, "smoker", "sex")
+        'a report that favours smoker yes is 1.28 times likelier under sex 1 than under sex 2'
+        """
+        value = _checks.real(value, "value")
+        _checks.text(source, "source"), _checks.text(target, "target")
+        favoured = ", ".join(map(str, self.likely[:5])) or "nothing"
+        favoured = f"{source} {favoured}" if source else favoured
+        likelier, other = (f"{target} {x}" if target else x for x in (self.likelier, self.other))
+        more = f" and {len(self.likely) - 5} more" if len(self.likely) > 5 else ""
+        times = "infinitely" if math.isinf(value) else f"{math.exp(min(value, 700.0)):.3g} times"
+        return (
+            f"a report that favours {favoured}{more} is {times} likelier "
+            f"under {likelier} than under {other}{delta_text(delta)}"
+        )
+
+
+def named_witness(
+    G: Channel | ArrayLike, likelier: int, other: int, likely: Booleans, report: Any
+) -> Witness:
+    """Return a witness with the value names of a `Channel`, or with indices for an array."""
+    favoured = likely.nonzero()[0].tolist()
+    if not isinstance(G, Channel):
+        return Witness(likelier, other, tuple(favoured), report)
+    targets, sources = G.given.values, G.output.values
+    names = tuple(sources[u] for u in favoured)
+    return Witness(targets[likelier], targets[other], names, report)
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """A correlation-induced leakage in nats, with its witness.
+
+    Parameters
+    ----------
+    value
+        The leakage l >= 0: reports are at most exp(l) times likelier under one target value than
+        under another.
+    witness
+        The target values and the report that attain it; None where the leakage is 0.
+    delta
+        The certified delta with which it holds: the channel from target to report is
+        (l, delta)-LDP.
+    paper_delta
+        The paper's f* = delta A, never below the certified delta of the same bound; equal to it at
+        epsilon 0, where the paper's listing sets none.
+    delta_at
+        The delta of any other leakage, as a function; None where it is not known.
+
+    Examples
+    --------
+    >>> float(Leakage(0.25, None))
+    0.25
+    """
+
+    value: float
+    witness: Witness | None
+    delta: float = 0.0
+    paper_delta: float = 0.0
+    delta_at: Callable[[float], float] | None = field(default=None, repr=False, compare=False)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def profile(self, leakages: Sequence[float] | None = None) -> "LeakageProfile":
+        """Return delta(l), the whole trade of which (value, delta) is one point.
+
+        Parameters
+        ----------
+        leakages
+            The leakages l in nats, at least 0; 0 to twice the value by default.
+
+        Examples
+        --------
+        >>> import seepage as sp
+        >>> how = {"mechanism": "approximate-grr", "delta": 0.01}
+        >>> leakage = sp.leakage_matrix("adult", 1.0, **how)["sex", "relationship"]
+        >>> leakage.profile([0.5, leakage.value, 0.8]).deltas.round(4).tolist()
+        [0.0559, 0.006, 0.0]
+        """
+        from seepage.leakage.bound import leakage_profile
+
+        return leakage_profile(self, leakages)
+
+
+@dataclass(frozen=True, repr=False)
+class Leak:
+    """The leakage of one source about one target, with the evidence that there is.
+
+    Parameters
+    ----------
+    target, source
+        The names of the attributes, in the order of `matrix[target, source]`.
+    leakage
+        The leakage in nats: of the table, or estimated from reports.
+    interval
+        Its lower and upper confidence limit for the population; None where they are not computed.
+    witness
+        The two target values and the likely set that attain `supported`, if that is given, else
+        the leakage; None where there is none, or where it is not computed.
+    supported
+        The largest leakage among target values that are not missing and have enough records; None
+        where it is not computed.
+    targets, sources
+        The attributes equivalent to each, itself included; empty where they are not computed.
+    delta
+        The delta with which `leakage` and `supported` hold in the table.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> matrix = sp.leakage_matrix("adult", 1.0, mechanism="grr")
+    >>> matrix.interval()["sex", "relationship"].sentence()
+    'relationship -> sex: 0.71 nats, 0.69 to 0.73 in the population'
+    """
+
+    target: str
+    source: str
+    leakage: float
+    interval: tuple[float, float] | None = None
+    witness: Witness | None = None
+    supported: float | None = None
+    targets: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    delta: float = 0.0
+
+    @property
+    def lower(self) -> float:
+        """The lower confidence limit; 0, which always holds, where it is not computed."""
+        return self.interval[0] if self.interval else 0.0
+
+    @property
+    def upper(self) -> float:
+        """The upper confidence limit; infinity, which always holds, where it is not computed."""
+        return self.interval[1] if self.interval else math.inf
+
+    @property
+    def rank(self) -> float:
+        """The sort key min(lower, supported); 0 without a witness, or if it is a missing value."""
+        if self.witness is None or self.supported is None or self.witness.likely == (MISSING,):
+            return 0.0
+        return min(self.lower, self.supported)
+
+    def sentence(self) -> str:
+        """Return the evidence in words: the witness, or else the leakage and its interval.
+
+        Where rare or missing values have a larger leakage, the witness is given with its own.
+        """
+        if self.witness is not None:
+            value = self.leakage if self.supported is None else self.supported
+            seen = self.witness.sentence(value, self.source, self.target, self.delta)
+            same = f"{value:.2f}" == f"{self.leakage:.2f}"
+            return seen if same else f"{seen} ({value:.2f} nats; more for rare or missing values)"
+        told = f"{self.source} -> {self.target}: {self.leakage:.2f} nats{delta_text(self.delta)}"
+        if self.interval is None:
+            return told
+        limits = f"{floor_text(self.lower, 2)} to {ceiling_text(self.upper, 2)}"
+        return f"{told}, {limits} in the population"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the leak as plain values, its witness in words."""
+        kept = ("target", "source", "targets", "sources", "lower", "leakage", "delta", "upper")
+        told = {"supported": self.supported, "witness": self.sentence() if self.witness else ""}
+        return {name: getattr(self, name) for name in kept} | told
+
+    def __repr__(self) -> str:
+        names = ("target", "source", "leakage", "interval")
+        values = [(name, getattr(self, name)) for name in names]
+        values += [("delta", self.delta or None)]
+        parts = ", ".join(f"{name}={value!r}" for name, value in values if value is not None)
+        return f"Leak({parts})"
+
+
+# The strongest leaks -----------------------------------------------------------------------------
+
+
+def support(matrix: "LeakageMatrix") -> int:
+    """Return the minimum number of records of a target value in a witness."""
+    return min(SUPPORT, matrix.pairs.records // 20)
+
+
+def groups(matrix: "LeakageMatrix") -> list[tuple[int, ...]]:
+    """Return the indices of all attributes, grouped by equivalence: each determines the others.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> matrix = sp.leakage_matrix("adult", 1.0)
+    >>> [len(group) for group in groups(matrix)].count(2), len(groups(matrix))
+    (1, 14)
+    """
+    equivalent = _equivalent(matrix)
+    grouped: dict[int, list[int]] = {}
+    for k in range(len(matrix.domain)):
+        first = next((first for first in grouped if equivalent[first, k]), k)
+        grouped.setdefault(first, []).append(k)
+    return [tuple(group) for group in grouped.values()]
+
+
+def _equivalent(matrix: "LeakageMatrix") -> Booleans:
+    """Return a symmetric matrix: which attributes determine each other in nearly all records.
+
+    Goodman and Kruskal's lambda [1954]: wrong guesses of one attribute from the most frequent value
+    given the other, over wrong guesses from its own most frequent value.
+    """
+    pairs = matrix.pairs
+    errors = np.array([pairs.records - marginal.max(initial=0) for marginal in pairs.marginals])
+    determined = np.eye(len(pairs.domain), dtype=np.bool_)
+    for first, second, tables in pairs.tables_by_shape():
+        for guessed, given, axis in ((first, second, 1), (second, first, 2)):
+            remaining = pairs.records - tables.max(axis=axis).sum(axis=1)
+            small = remaining <= MAX_ERROR_RATIO * errors[guessed]
+            determined[guessed, given] = small & (errors[guessed] > 0)
+    return determined & determined.T
+
+
+def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
+    """Return the strongest leaks between groups of equivalent attributes, largest `rank` first.
+
+    Leaks whose lower confidence limit is 0 are left out.
+
+    Parameters
+    ----------
+    matrix
+        The leakages.
+    count
+        Maximum number of leaks.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> first = find_leaks(sp.leakage_matrix("adult", 1.0, mechanism="grr"), 1)[0]
+    >>> first.source, first.target
+    ('marital-status', 'relationship')
+    """
+    _checks.integer(count, "count", 0)
+    if matrix.pairs.pooled:  # without confidence limits
+        found = (
+            (leak, matrix.leak_among(leak.target, leak.source, support(matrix)))
+            for leak in matrix.strongest(count)
+        )
+        return [replace(leak, witness=one.witness, supported=one.value) for leak, one in found]
+    intervals, names = matrix.interval(), matrix.domain.names
+    group_of = {k: group for group in groups(matrix) for k in group}
+    order = np.lexsort((-intervals.values.ravel(), -intervals.lower.ravel()))
+    heap, leaks = list[tuple[float, int, Leak]](), list[Leak]()
+    seen = set[tuple[tuple[int, ...], ...]]()
+    for index in order.tolist():
+        target, source = divmod(index, len(matrix.domain))
+        ends = group_of[target], group_of[source]
+        # A rank is at most its lower confidence limit, so no later leak precedes these.
+        while heap and len(leaks) < count and -heap[0][0] >= intervals.lower[target, source]:
+            leaks.append(heapq.heappop(heap)[2])
+        if len(leaks) == count or intervals.lower[target, source] <= 0:
+            break
+        if ends[0] != ends[1] and ends not in seen:
+            seen.add(ends)
+            among = matrix.leak_among(target, source, support(matrix))
+            targets, sources = (tuple(names[k] for k in group) for group in ends)
+            leak = replace(
+                intervals[target, source],
+                witness=among.witness,
+                supported=among.value,
+                delta=max(float(matrix.deltas[target, source]), among.delta),
+                targets=targets,
+                sources=sources,
+            )
+            heapq.heappush(heap, (-leak.rank, len(seen), leak))
+    return leaks + [heapq.heappop(heap)[2] for _ in range(min(len(heap), count - len(leaks)))]
+
+
+def same_attributes(matrix: "LeakageMatrix") -> list[tuple[str, ...]]:
+    """Return the names of each group of at least two equivalent attributes."""
+    names = matrix.domain.names
+    return [tuple(names[k] for k in group) for group in groups(matrix) if len(group) > 1]
+
+
+def skip_patterns(pairs: "PairCounts") -> list[str]:
+    """Return a sentence for each attribute that is missing exactly where another has some values.
+
+    Its report tells these values, whatever else it says; a ranking of leaks leaves witnesses that
+    are missing values out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import seepage as sp
+    >>> people = pa.table({"smoker": ["no", "yes", "yes", "no"], "packs": [None, "1", "2", None]})
+    >>> skip_patterns(sp.count_pairs(people))
+    ['packs -> smoker: a skip pattern, packs is missing exactly where smoker is no']
+    """
+    found = list[str]()
+    for source in pairs.domain:
+        if MISSING not in source.values or not pairs.marginal(source.name)[source.code(MISSING)]:
+            continue
+        for target in pairs.domain:
+            if target.name == source.name:
+                continue
+            counts = pairs.table(target.name, source.name)[:, source.code(MISSING)]
+            people = pairs.marginal(target.name)
+            told = [v for v, n in zip(target.values, counts, strict=True) if n]
+            whole = bool(((counts == 0) | (counts == people)).all())
+            if whole and (counts < people).any() and told != [MISSING]:
+                found.append(
+                    f"{source.name} -> {target.name}: a skip pattern, {source.name} is missing "
+                    f"exactly where {target.name} is {short_list(told)}"
+                )
+    return found

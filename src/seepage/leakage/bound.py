@@ -14,7 +14,7 @@ from seepage._numerics import LARGE_EPSILON, UNIT, Floats, delta_text, round_dow
 from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.leakage.leaks import Leakage
+from seepage.leakage import Leakage
 from seepage.leakage.likely_sets import LikelySets, profile, two_level_leakage
 
 

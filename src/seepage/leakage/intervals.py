@@ -20,10 +20,10 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, one_blas_thread, round_up
 from seepage._results import Result, json_ready
-from seepage.data.domain import Domain, check_domain_stands, short_list, target_and_source
+from seepage.data import Domain, check_domain_stands, short_list, target_and_source
 from seepage.errors import InputError
+from seepage.leakage import Leak
 from seepage.leakage.deviations import binomial_confidence_limit
-from seepage.leakage.leaks import Leak
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import by_kind
 from seepage.leakage.set_intervals import (

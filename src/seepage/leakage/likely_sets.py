@@ -41,7 +41,7 @@ from seepage._numerics import (
     round_up,
 )
 from seepage.data.channel import Channel, as_matrix
-from seepage.leakage.leaks import Leakage, named_witness
+from seepage.leakage import Leakage, named_witness
 from seepage.leakage.solver import Pair, best_of_pairs, dinkelbach
 
 PAIR_CELLS = 1 << 16

@@ -12,13 +12,13 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers, clustered_order, delta_text
 from seepage._options import takes
 from seepage._results import SHOWN_ROWS, Result, html_table
+from seepage.data import MISSING, Domain, how_many, target_and_source
 from seepage.data.channel import Channel
-from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts, smoothed
-from seepage.data.table.options import DataOptions
+from seepage.data.table import DataOptions
 from seepage.errors import DomainError
+from seepage.leakage import Leak, Leakage
 from seepage.leakage.intervals import LeakageIntervals, population_intervals, ranked_pairs
-from seepage.leakage.leaks import Leak, Leakage
 from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
 

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_up
 from seepage._registry import MECHANISMS
+from seepage.data import Domain, for_each
 from seepage.data.channel import Channel, as_matrix
-from seepage.data.domain import Domain, for_each
 from seepage.errors import ChannelError, InputError
+from seepage.leakage import Leakage, named_witness
 from seepage.leakage.bound import delta_at, leakage_bound, relaxed_leakage
-from seepage.leakage.leaks import Leakage, named_witness
 from seepage.leakage.likely_sets import LikelySets, two_level_leakage
 
 if TYPE_CHECKING:

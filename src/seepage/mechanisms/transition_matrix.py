@@ -12,7 +12,7 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers, nearest_distribution
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.leakage.leaks import Leakage, named_witness
+from seepage.leakage import Leakage, named_witness
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import (
     CERTAIN,

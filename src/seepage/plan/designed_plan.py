@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from seepage import _checks
 from seepage._options import takes
 from seepage._results import Result, json_ready
+from seepage.designs import CalibrationOptions, DesignOptions, design_limit
 from seepage.designs.calibration import Calibration, calibrated
-from seepage.designs.design_options import CalibrationOptions, DesignOptions, design_limit
 from seepage.designs.form import Form, with_shares
 from seepage.designs.report_channels import ProductChannel, Question
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.errors import InputError
 from seepage.mechanisms import best_mechanism
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 from seepage.plan.plan_parts import Provenance, stored_attributes
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Result
-from seepage.data.domain import Domain, short_list
+from seepage.data import Domain, short_list
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.data.table.options import DataOptions
+from seepage.data.table import DataOptions
 from seepage.designs.form import Form
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
@@ -27,9 +27,9 @@ from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_draws import exact_cells
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute, weakest_kind
-from seepage.totals.result import TotalLeakage, check_whole_table
+from seepage.totals import TotalLeakage, check_whole_table
 from seepage.totals.total import FROM_PAIRS, total_leakage
 
 

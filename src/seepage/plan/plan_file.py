@@ -11,9 +11,9 @@ from seepage._files import read_small, whole_file
 from seepage.designs.report_channels import Stored
 from seepage.errors import InputError
 from seepage.leakage.release import Release
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 from seepage.plan.wire import Wire, has_wire
-from seepage.totals.result import direct_leakage
+from seepage.totals import direct_leakage
 
 VERSION: Literal[1] = 1
 """The version of the format."""

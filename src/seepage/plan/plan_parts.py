@@ -10,9 +10,9 @@ import msgspec
 
 from seepage import __version__, _checks
 from seepage._results import Progress, json_ready
-from seepage.data.domain import Attribute
+from seepage.data import Attribute
 from seepage.data.pairs import PairCounts
-from seepage.data.table.options import TableOptions
+from seepage.data.table import TableOptions
 from seepage.designs.form import Form
 from seepage.designs.report_channels import (
     Budget,
@@ -24,10 +24,10 @@ from seepage.designs.report_channels import (
 from seepage.designs.wanted import Wanted, parse_want
 from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import CERTAIN, Seed
-from seepage.totals.result import GUARANTEES, KINDS
+from seepage.totals import GUARANTEES, KINDS
 
 if TYPE_CHECKING:
-    from seepage.plan.plan import Plan
+    from seepage.plan import Plan
 
 PLAN_GUARANTEES = [name for name in GUARANTEES if GUARANTEES[name].kind != "lower bound"]
 """The guarantees of the totals of a plan: all except lower bounds."""

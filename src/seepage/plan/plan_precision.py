@@ -25,9 +25,9 @@ from seepage.collection.report_vectors import (
 )
 from seepage.designs.strategies import BEYOND, NO_NOISE, Strategy
 from seepage.errors import InputError
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 from seepage.plan.plan_parts import BY_FORM
-from seepage.totals.result import GUARANTEES
+from seepage.totals import GUARANTEES
 
 NORMAL = 1.96
 """Half-width of a 95 % interval, in standard errors."""

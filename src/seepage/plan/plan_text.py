@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from seepage._numerics import shortest_above
-from seepage.data.domain import ALL_OTHERS, OTHER, Attribute, short_list
+from seepage.data import ALL_OTHERS, OTHER, Attribute, short_list
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
-from seepage.plan.plan import Plan
+from seepage.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
 from seepage.plan.plan_precision import (
     NO_BETTER,
@@ -16,7 +16,7 @@ from seepage.plan.plan_precision import (
     points,
     rounded_people,
 )
-from seepage.totals.result import GUARANTEES, KINDS
+from seepage.totals import GUARANTEES, KINDS
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from seepage.data.domain import ALL_OTHERS, Attribute
+from seepage.data import ALL_OTHERS, Attribute
 from seepage.designs.form import Form, cumulative
 from seepage.designs.report_channels import MatrixChannel
 from seepage.errors import InputError
@@ -35,7 +35,7 @@ from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR, UnaryEncoding
 
 if TYPE_CHECKING:
-    from seepage.plan.plan import Plan
+    from seepage.plan import Plan
 
 
 Wire = dict[str, Any]

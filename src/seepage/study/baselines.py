@@ -203,7 +203,7 @@ def reference_leakages(
         view: Any = name or "report"
         return leakage_matrix(pairs, epsilon, mechanism=kind, delta=delta, view=view).values
     if kind == "statistical":
-        from seepage.study.statistical import estimate_leakage
+        from seepage.study import estimate_leakage
 
         drawn: dict[str, Any] = {"surrogates": 0, "rng": rng}
         return estimate_leakage(pairs, epsilon, mechanism=name, delta=delta, **drawn).plug_in

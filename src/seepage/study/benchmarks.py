@@ -11,16 +11,16 @@ from seepage._numerics import Floats
 from seepage._options import takes
 from seepage._registry import MECHANISMS
 from seepage._results import Result
-from seepage.data.domain import how_many, sample_caution
+from seepage.data import how_many, sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
-from seepage.data.table.options import DataOptions
+from seepage.data.table import DataOptions
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import ROWS
+from seepage.study import mechanisms_of
 from seepage.study.baselines import Analyser, analyse_with, as_analysers, reference_leakages
-from seepage.study.statistical import mechanisms_of
 
 TOLERANCE = 1e-6
 """Undershoot or overshoot up to this value counts as none."""

@@ -12,10 +12,10 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._options import takes
 from seepage._results import Result
-from seepage.data.domain import Domain, sample_caution
+from seepage.data import Domain, sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
-from seepage.data.table.options import DataOptions
+from seepage.data.table import DataOptions
 from seepage.errors import DomainError
 
 Metric = Literal["mi", "nmi", "pcc"]

@@ -11,8 +11,8 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Result, json_ready
-from seepage.data.domain import Domain, sample_caution
-from seepage.data.table.options import DataOptions
+from seepage.data import Domain, sample_caution
+from seepage.data.table import DataOptions
 from seepage.errors import DomainError, InputError
 from seepage.study.simulation import Significance
 

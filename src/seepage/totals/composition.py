@@ -18,7 +18,7 @@ from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.linear_bounds import upper_over_all_sets
 from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
 from seepage.leakage.release import Release, View
-from seepage.totals.result import direct_leakage
+from seepage.totals import direct_leakage
 
 MAX_CELLS = 1 << 27
 """Maximum number of cells of the channel from a target to all other attributes: 1 GB."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from seepage._numerics import UNIT, Floats, Integers
 from seepage._results import Progress
-from seepage.data.domain import Domain
+from seepage.data import Domain
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError, Setting
 from seepage.leakage.release import Release, View

@@ -20,7 +20,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Progress, Result, json_ready
-from seepage.data.domain import sample_caution
+from seepage.data import sample_caution
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError

@@ -18,7 +18,7 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats, pair_log_ratios, quotient
 from seepage._results import json_ready
-from seepage.data.domain import Domain, short_list
+from seepage.data import Domain, short_list
 from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release, View

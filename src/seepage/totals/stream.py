@@ -22,10 +22,10 @@ from seepage import _checks
 from seepage._numerics import UNIT, Floats, round_up, summed_up
 from seepage._options import takes
 from seepage._results import Result, json_ready
+from seepage.data import sample_caution
 from seepage.data.channel import Channel, as_matrix, stationary
-from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_pairs
-from seepage.data.table.options import DataOptions
+from seepage.data.table import DataOptions
 from seepage.errors import InputError, Setting
 from seepage.leakage.likely_sets import LikelySets
 

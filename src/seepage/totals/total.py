@@ -12,14 +12,23 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._options import takes
 from seepage._results import Progress
-from seepage.data.domain import sample_caution
+from seepage.data import sample_caution
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.data.table.options import DataOptions
+from seepage.data.table import DataOptions
 from seepage.errors import GuaranteeError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
+from seepage.totals import (
+    GUARANTEES,
+    KINDS,
+    NEEDS_RECORDS,
+    SCOPES,
+    TotalLeakage,
+    TotalsComparison,
+    check_whole_table,
+)
 from seepage.totals.composition import (
     independent_totals,
     merged_is_informative,
@@ -31,15 +40,6 @@ from seepage.totals.drawn_reports import simulated_mechanisms
 from seepage.totals.exact_total import exact_is_feasible, exact_totals
 from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
 from seepage.totals.population_totals import exact_population_totals, population_is_feasible
-from seepage.totals.result import (
-    GUARANTEES,
-    KINDS,
-    NEEDS_RECORDS,
-    SCOPES,
-    TotalLeakage,
-    TotalsComparison,
-    check_whole_table,
-)
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import witness_totals
 

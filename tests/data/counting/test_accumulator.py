@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels import KERNELS, counted_by
 
+from seepage.data import Attribute, Domain
 from seepage.data.counting import PairAccumulator
 from seepage.data.counting.kernel import PairCells
-from seepage.data.domain import Attribute, Domain
 from seepage.errors import DomainError
 
 

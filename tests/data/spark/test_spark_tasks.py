@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import seepage as sp
 from seepage.data.spark import engine
 from seepage.data.spark.jobs import Input
-from seepage.data.table.options import TableOptions
+from seepage.data.table import TableOptions
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError
 

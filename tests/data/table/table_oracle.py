@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from seepage.data.table.options import TableOptions
+from seepage.data.table import TableOptions
 from seepage.data.table.scan import open_scan
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from table_oracle import final_codes, labels, read, values
 
 import seepage as sp
-from seepage.data.domain import MISSING, Attribute, Domain
+from seepage.data import MISSING, Attribute, Domain
+from seepage.data.table import TableOptions
 from seepage.data.table.labels import number_label
-from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import open_scan
 from seepage.errors import DomainError, InputError, TableError
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from table_oracle import final_codes, labels, read
 
-from seepage.data.domain import MISSING, Attribute, Domain
+from seepage.data import MISSING, Attribute, Domain
 from seepage.errors import DomainError
 
 N = 300

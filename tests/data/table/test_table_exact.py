@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_oracle import final_codes, labels, read, values
 
-from seepage.data.domain import MISSING, Attribute, Domain
+from seepage.data import MISSING, Attribute, Domain
 from seepage.data.table.labels import field_key, key_label
 from seepage.errors import TableError
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from table_oracle import read, values
 
-from seepage.data.table.options import TableOptions
+from seepage.data.table import TableOptions
 from seepage.data.table.scan import open_scan
 from seepage.errors import InputError, TableError
 
@@ -130,7 +130,7 @@ def test_numbers_as_column_names_become_text():
 
 def test_importing_the_table_layer_is_cheap():
     script = (
-        "import sys, seepage.data.table.options, seepage.data.inputs\n"
+        "import sys, seepage.data.table, seepage.data.inputs\n"
         "heavy = {'pyarrow', 'narwhals', 'pandas', 'polars', 'numba'} & set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )

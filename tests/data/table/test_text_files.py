@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from table_oracle import labels, read, values
 
+from seepage.data.table import TableOptions
 from seepage.data.table import text_files as delimited
-from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import open_scan
 from seepage.data.table.text_files import find_delimiter
 from seepage.errors import TableError

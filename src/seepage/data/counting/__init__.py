@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Integers
 from seepage._results import Progress
+from seepage.data import Domain
 from seepage.data.counting.kernel import PairCells, compiled_pays, count_batch
-from seepage.data.domain import Domain
 from seepage.data.pairs import (
     PairCounts,
     marginal_offsets,

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
-from seepage.data.domain import Domain
-from seepage.data.table.options import TableOptions
+from seepage.data import Domain
+from seepage.data.table import TableOptions
 
 if TYPE_CHECKING:
     from seepage.data.table.persons import RandomPart

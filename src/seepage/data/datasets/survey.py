@@ -17,7 +17,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Integers
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 
 ATTRIBUTES = (

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from seepage.data import ALL_OTHERS, Domain
 from seepage.data.answers import LARGE_PART, MAX_PART, SMALL_PART, SMALL_TABLE
 from seepage.data.counting import PairAccumulator
 from seepage.data.counting.distinct import Gathering
-from seepage.data.domain import ALL_OTHERS, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import translated_errors
 from seepage.data.spark.jobs import Input, open_input, run
+from seepage.data.table import TableOptions
 from seepage.data.table.column import Column
-from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import TableScan, check_records, columns_of, summaries_of
 from seepage.data.table.sources import Source

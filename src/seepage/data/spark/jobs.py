@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
 from seepage.data.spark import spark_session, translated_errors, without_pandas_warning
+from seepage.data.table import SPARK, is_spark_frame
 from seepage.data.table.column import PARTITION_STRIDE
-from seepage.data.table.options import SPARK, is_spark_frame
 from seepage.data.table.sources import PARQUET, Source, columnar_source, find_files
 from seepage.errors import SeepageError, Setting, TableError
 

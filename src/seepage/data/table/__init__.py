@@ -14,5 +14,305 @@ from each of them:
 Text files have no types: a field that looks like a number is one, and a column is numeric if all
 its fields are.  Values that do not occur are not in the domain, except empty bins.
 
-Importing the package, `options` or `labels` does not import PyArrow.
+Here is `TableOptions`: the columns, bins and missing values of a table, and the format of text
+files.  Importing it does not import PyArrow.
 """
+
+import codecs
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from seepage import _checks
+from seepage._options import changed, option
+from seepage._results import Progress
+from seepage.data import ALL_OTHERS, Domain
+from seepage.errors import InputError, Setting, TableError
+
+if TYPE_CHECKING:
+    from seepage.data.table.bins import BinningRule
+
+MAX_ALPHABET = 2**16 - 2
+"""Maximum alphabet size: codes have 16 bits, and one code is reserved for new values."""
+
+DEFAULT_BINS = 10
+"""Number of quantile bins by default."""
+
+FEW_NUMBERS = 50
+"""Maximum number of distinct numbers that are ordered categories rather than binned."""
+
+ANSWERS = ("merged", "as-is")
+"""Values of the option `answers`, see `seepage.data.answers`."""
+
+SPARK = "spark"
+ENGINES = ("auto", SPARK)
+"""Values of the option `engine`."""
+
+BinRule: TypeAlias = int | str | Sequence[float] | None
+Bins: TypeAlias = BinRule | Mapping[str, BinRule]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """Options that determine how a table is coded into attributes.
+
+    Parameters
+    ----------
+    columns
+        The columns to use, in this order; all by default.
+    drop
+        The columns to leave out.
+    bins
+        Binning of numeric columns with many values: `"quantile:10"` (the default), `"width:8"`,
+        ascending edges, or `"none"` (each number is a category).  An integer is a number of
+        quantile bins; many values are more than 50.  A mapping gives a rule for each column, `"*"`
+        that of all others; a column that it names is binned even if it has fewer.
+    missing
+        `"category"`: missing values are a category; `"drop"`: records with a missing value are
+        left out, and their other values are ignored.
+    max_values
+        Maximum alphabet size; a column with more values raises an error.
+    missing_markers
+        Strings that mean missing, such as `"?"`.  They are in addition to empty fields of text
+        files, nulls and NaN; a mapping gives those of each column, `"*"` those of all.
+    delimiter
+        The delimiter of text files; detected by default.
+    column_names
+        The column names of a text file without a header line.
+    encoding
+        The encoding of text files, such as `"latin-1"`.
+    domain
+        The domain to code in: its columns, values and bins.  A value outside raises an error,
+        unless the attribute has the value "(other)".
+    pool
+        Minimum number of records of a value, below 1 their minimum share: rarer values are merged
+        into "(other)".  Off by default.  Bins are not merged.
+    person
+        The column that identifies the person, whose first record that is not dropped is kept; it is
+        not an attribute.  Values and bins are still those of the whole table.
+
+    Examples
+    --------
+    >>> TableOptions(drop=["id"], bins={"age": [0, 18, 65, 120], "*": "width:8"}).bins_of("height")
+    Width(bins=8)
+    """
+
+    columns: Sequence[str] | None = option(None)
+    drop: Sequence[str] = option(())
+    bins: Bins = option(None, metavar="[COLUMN=]RULE")
+    missing: str = option("category", choices=("category", "drop"))
+    max_values: int = option(1000)
+    missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
+        (), name="missing-marker", metavar="[COLUMN=]TEXT", repeat=True
+    )
+    delimiter: str | None = option(None, metavar="CHAR")
+    column_names: Sequence[str] | None = option(None)
+    encoding: str = option("utf-8")
+    domain: Domain | None = None
+    pool: float | None = option(None, metavar="N")
+    person: str | None = option(None, metavar="COLUMN")
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "drop", "missing_markers", "column_names"):
+            given = getattr(self, name)
+            if isinstance(given, Mapping) and name == "missing_markers":
+                each = {key: tuple(_checks.texts(given[key], name)) for key in given}
+                object.__setattr__(self, name, each)
+            elif given is not None or name in ("drop", "missing_markers"):
+                object.__setattr__(self, name, tuple(_checks.texts(given, name)))
+        if self.delimiter is not None:
+            _checks.text(self.delimiter, "delimiter")
+        if self.person is not None:
+            _checks.text(self.person, "person")
+        if self.domain is not None:
+            _checks.instance(self.domain, "domain", Domain, "a Domain")
+        _checks.choice(self.missing, "missing", ("category", "drop"))
+        _checks.integer(self.max_values, "max_values", 1, MAX_ALPHABET)
+        self._check_text_format()
+        self._check_bins()
+        self._check_pool()
+
+    @classmethod
+    def from_keywords(cls, **keywords: Any) -> "TableOptions":
+        """Return the options of the keywords of a public function; None means the default.
+
+        Examples
+        --------
+        >>> TableOptions.from_keywords(bin=4)
+        Traceback (most recent call last):
+        seepage.errors.InputError: there is no option 'bin'; did you mean 'bins'?
+        """
+        _checks.options(keywords, [field.name for field in fields(cls)])
+        return cls(**{name: value for name, value in keywords.items() if value is not None})
+
+    def _check_text_format(self) -> None:
+        mark = self.delimiter
+        if mark is not None and not (len(mark) == 1 and mark.isascii()):
+            raise _checks.violation("delimiter", "one ASCII character", mark)
+        if not _is_text_encoding(self.encoding):
+            rule = "a text encoding that Python knows"
+            raise _checks.violation("encoding", rule, self.encoding)
+
+    def _check_bins(self) -> None:
+        if self.domain is not None:
+            if self.bins is not None:
+                raise _checks.exclusive("bins", "domain", "a domain has its own bins")
+            return
+        from seepage.data.table.bins import read_rule  # with NumPy, which `--help` need not load
+
+        rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+        bins = max(
+            (DEFAULT_BINS if rule is None else read_rule(rule).bins for rule in rules), default=0
+        )
+        if bins > self.max_values:
+            raise InputError(
+                "bins must be at most ",
+                Setting("max_values"),
+                f" ({self.max_values:,}), got {bins:,}",
+                parameter="bins",
+            )
+
+    def _check_pool(self) -> None:
+        if self.pool is None:
+            return
+        number = _checks.weight(self.pool, "pool")
+        if number == 0 or (number > 1 and number != int(number)):
+            rule = "a number of records of at least 1 or a share between 0 and 1"
+            raise _checks.violation("pool", rule, self.pool)
+        if self.domain is not None:
+            raise _checks.exclusive("pool", "domain", "a domain has its own values")
+        object.__setattr__(self, "pool", number)
+
+    @property
+    def dropping(self) -> bool:
+        """Whether records with missing values are dropped."""
+        return self.missing == "drop"
+
+    def given_rule(self, name: str) -> BinRule:
+        """Return the rule that `bins` gives for a column; None if it gives none."""
+        given = self.bins
+        return given.get(name, given.get(ALL_OTHERS)) if isinstance(given, Mapping) else given
+
+    def bins_of(self, name: str) -> "BinningRule":
+        """Return the binning rule of a numeric column."""
+        from seepage.data.table.bins import DEFAULT_RULE, read_rule
+
+        rule = self.given_rule(name)
+        return DEFAULT_RULE if rule is None else read_rule(rule)
+
+    def markers_of(self, name: str) -> Sequence[str]:
+        """Return the strings that mean missing in a column."""
+        given = self.missing_markers
+        if not isinstance(given, Mapping):
+            return given
+        return (*given.get(ALL_OTHERS, ()), *given.get(name, ()))
+
+    def choose(self, names: Sequence[str]) -> list[str]:
+        """Return the columns to read of a table with these column names; unknown names raise."""
+        _check_distinct(names, "the table")
+        selected = names if self.columns is None else self.columns
+        for given in (selected, self.drop):
+            _check_known(given, names)
+        if isinstance(self.missing_markers, Mapping):
+            marked = (name for name in self.missing_markers if name != ALL_OTHERS)
+            _check_known(marked, names, "missing_markers")
+        left_out = set(self.drop)
+        if self.person is not None:
+            _check_known([self.person], names, "person")
+            if self.columns is not None and self.person in self.columns:
+                raise TableError(
+                    f"columns must not name the person, got {self.person!r} in both",
+                    parameter="columns",
+                )
+            left_out.add(self.person)
+        kept = [name for name in selected if name not in left_out]
+        _check_distinct(kept, "the list of columns")
+        if not all(kept):
+            raise TableError("a column has no name; name it or drop it (", Setting("drop"), ")")
+        if not kept:
+            raise TableError("there is no column left to read")
+        if self.domain is not None:
+            _check_known(self.domain.names, kept, "domain")
+            kept = list(self.domain.names)
+        if isinstance(self.bins, Mapping):
+            _check_known((name for name in self.bins if name != ALL_OTHERS), kept, "bins")
+        return kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(TableOptions):
+    """Options of functions that take `data`: how a table is coded, and by what it is read.
+
+    Parameters
+    ----------
+    engine
+        `"auto"`: NumPy, or Numba if the work exceeds the time to load it; `"spark"`: the executors
+        of the active Spark session read the Parquet files.  All counts are equal.
+    progress
+        Called with the number of steps done and their total, None if unknown.  It is not called by
+        Spark, which shows its own progress.
+    """
+
+    engine: str = option("auto", choices=ENGINES)
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checks.choice(self.engine, "engine", ENGINES)
+        _checks.progress(self.progress)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options of reading `data` that differ from their defaults, by name."""
+        return changed(self, DataOptions)
+
+
+def is_spark_frame(data: Any) -> bool:
+    """Return whether `data` is a Spark DataFrame, classic or Connect; PySpark is not imported.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_spark_frame(pa.table({"a": [1, 2]}))
+    False
+    """
+    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
+    return ("pyspark.sql.dataframe", "DataFrame") in kinds
+
+
+def uses_spark(data: Any, engine: str, person: str | None) -> bool:
+    """Return whether Spark reads `data`; it does not look for a person's first record."""
+    used = engine == SPARK or is_spark_frame(data)
+    if used and person is not None:
+        raise TableError(
+            "Spark reads every record; give it a DataFrame with one for each person "
+            f"(dropDuplicates), without {person!r}",
+            parameter="person",
+        )
+    return used
+
+
+def _is_text_encoding(name: Any) -> bool:
+    """Return whether Python can decode this encoding incrementally, as files are read."""
+    text = "a,\n"
+    try:
+        decoder = codecs.getincrementaldecoder(name)()
+        return text == "".join(decoder.decode(bytes([byte])) for byte in text.encode(name))
+    except (LookupError, TypeError, ValueError):
+        return False
+
+
+def _check_known(given: Iterable[str], names: Sequence[str], parameter: str = "") -> None:
+    for name in given:
+        if name not in names:
+            hint = _checks.near_miss(name, names)
+            subject = f"{parameter}: " if parameter else ""
+            raise TableError(f"{subject}there is no column {name!r}{hint}", parameter=parameter)
+
+
+def _check_distinct(names: Sequence[str], where: str) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise TableError(f"{where} has the column {name!r} twice")
+        seen.add(name)

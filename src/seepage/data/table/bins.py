@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Codes, Floats, Integers
+from seepage.data import MISSING, Attribute
 from seepage.data.counting.distinct import Priorities, PrioritySample
-from seepage.data.domain import MISSING, Attribute
+from seepage.data.table import DEFAULT_BINS
 from seepage.data.table.labels import number_label, single_number
-from seepage.data.table.options import DEFAULT_BINS
 from seepage.errors import InputError
 
 SAMPLE_SIZE = 2**18

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
-from seepage.data.domain import ALL_OTHERS, MISSING, OTHER, Attribute
+from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute
+from seepage.data.table import FEW_NUMBERS, TableOptions
 from seepage.data.table.arrays import (
     Numbers,
     encoded,
@@ -28,7 +29,6 @@ from seepage.data.table.arrays import (
 )
 from seepage.data.table.bins import Edges, NoBins, NumberSummary, binned_attribute, bins_of
 from seepage.data.table.labels import Key, key_label, marker_labels, number_label, sort_key
-from seepage.data.table.options import FEW_NUMBERS, TableOptions
 from seepage.errors import DomainError, Setting, TableError, Text
 
 UNSEEN = 2**32 - 1

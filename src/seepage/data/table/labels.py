@@ -19,7 +19,7 @@ from datetime import UTC, datetime, time
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from seepage.data.domain import MISSING
+from seepage.data import MISSING
 
 Key: TypeAlias = float | str | None
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
 from seepage._results import Progress
+from seepage.data import Domain
 from seepage.data.counting.distinct import record_priorities
-from seepage.data.domain import Domain
+from seepage.data.table import TableOptions
 from seepage.data.table.bins import NumberSummary
 from seepage.data.table.column import Column
-from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.sources import Source, open_source
 from seepage.errors import TableError

@@ -22,7 +22,7 @@ from pyarrow.fs import LocalFileSystem
 from pyarrow.parquet import ParquetFile
 
 from seepage import _checks
-from seepage.data.table.options import TableOptions
+from seepage.data.table import TableOptions
 from seepage.errors import Setting, TableError
 
 PathLike: TypeAlias = str | os.PathLike[str]

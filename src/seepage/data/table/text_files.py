@@ -18,8 +18,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from seepage.data.table import TableOptions
 from seepage.data.table.labels import field_key
-from seepage.data.table.options import TableOptions
 from seepage.data.table.sources import TEXT, Source, check_same_columns, read_errors
 from seepage.errors import Setting, TableError
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.charts.panels import bar_panels, curve_panels, histogram_panels, spread_panels
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.leakage.bound import leakage_bound, leakage_curve

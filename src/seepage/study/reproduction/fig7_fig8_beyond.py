@@ -10,7 +10,7 @@ import numpy as np
 from seepage import _checks
 from seepage.charts.panels import curve_panels
 from seepage.charts.scatter import agreement_chart, mechanism_chart
-from seepage.data.domain import Attribute, Domain
+from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.calibration import equal_split
@@ -28,7 +28,7 @@ from seepage.study.reproduction.paper_data import (
     exact_and_summed,
     standing,
 )
-from seepage.totals.result import check_whole_table
+from seepage.totals import check_whole_table
 from seepage.totals.total import total_leakage
 
 # Fig. 7 ------------------------------------------------------------------------------------------
