@@ -122,7 +122,7 @@ def test_deltas_are_added():
 
 def test_independent_holds_where_sources_are_independent_given_the_target():
     rng, above, gained = np.random.default_rng(1), 0, 0
-    for _ in range(200):
+    for _ in range(500):
         sizes = rng.integers(2, 4, 4).tolist()
         joint = tree_joint(rng, sizes, [None, 0, 0, 0])
         epsilon, name = float(rng.choice([0.5, 1.0, 2.0])), str(rng.choice(["grr", "any"]))
@@ -135,7 +135,7 @@ def test_independent_holds_where_sources_are_independent_given_the_target():
         above += total > truth + 1e-9 and truth > 0  # 0: only one target value occurs
         gained += total < summed - 1e-9
     assert above == 0  # it is the truth: a report of each source may favour one pair of values
-    assert gained > 100
+    assert gained > 250
 
 
 def test_bad_arguments_and_missing_records_raise():

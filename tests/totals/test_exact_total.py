@@ -20,6 +20,7 @@ from joint_oracle import (
     xor,
 )
 
+from seepage._numerics import round_up, rounding
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
 from seepage.leakage.likely_sets import LikelySets
@@ -274,6 +275,17 @@ def test_one_source_of_any_size_is_not_enumerated():
     assert found.values == pytest.approx(pairs.values, rel=1e-9)
 
 
+def test_the_smallest_likelihood_is_a_normal_number():
+    """The table has 4 records; of two sources the smallest likelihood is e^-2 epsilon / 4."""
+    largest = (exact_module.MAX_SPAN - math.log(4)) / 3
+    assert math.exp(-3 * largest) / 4 >= np.finfo(np.float64).tiny
+    for epsilon, fits in ((largest - 1e-9, True), (largest + 1e-9, False)):
+        columns = [TwoLevelColumns(2, LikelySets("all", epsilon))] * 3
+        assert exact_module.exact_is_feasible(columns, 4) == fits
+    with pytest.raises(GuaranteeError, match=r"likelihoods down to e\^-720"):
+        total_leakage(tuples_of(xor()), 240.0, mechanism="grr", guarantee="exact")
+
+
 @pytest.mark.parametrize("epsilon", [50.0, 220.0])
 def test_large_budgets_neither_overflow_nor_vanish(epsilon):
     found = total_leakage(tuples_of(xor()), epsilon, mechanism="grr", guarantee="exact")
@@ -320,7 +332,10 @@ def test_sizes_count_the_largest_table():
 
 @pytest.mark.parametrize("kind", ["all", "subsets"])
 def test_a_value_of_large_weight_does_not_hide_the_best_set(kind):
-    """Weights from 1 down to 1e-80, against every set in exact fractions."""
+    """Weights from 1 down to 1e-80, against every set in exact fractions.
+
+    What `exact_totals` adds for rounding must make up for what is missing.
+    """
     rng = np.random.default_rng(3)
     upper, lower = (rng.dirichlet([0.02] * 4, 600) for _ in range(2))
     columns = TwoLevelColumns(4, LikelySets(kind, 300.0, 2))
@@ -332,4 +347,7 @@ def test_a_value_of_large_weight_does_not_hide_the_best_set(kind):
             sum(map(operator.mul, weight, above)) / sum(map(operator.mul, weight, below))
             for weight in weights
         )
-        assert Fraction(math.exp(value)) >= exact * (1 - Fraction(1, 10**12))
+        with localcontext() as context:
+            context.prec = 60
+            truth = (Decimal(exact.numerator) / Decimal(exact.denominator)).ln()
+        assert Decimal(round_up(value, 3 * 4 + 8) + 2 * rounding([4])) >= truth
