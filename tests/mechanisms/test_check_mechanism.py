@@ -9,6 +9,7 @@ from contract import make
 
 import seepage as sp
 from seepage._registry import MECHANISMS
+from seepage.mechanisms import _fit
 from seepage.mechanisms.reports import ValueReports
 
 
@@ -49,6 +50,13 @@ class Misdrawn(sp.GRR):
     keep = 1 << 62
 
 
+class Drifted(sp.OUE):
+    """Bits of the other values are drawn 4% too often: no single report is far off, all are."""
+
+    name = "drifted"
+    drawn = property(lambda self: (self.true, self.other * Fraction(104, 100)))
+
+
 class Misguessed(sp.OUE):
     name = "misguessed"
     miss_rate = 0.5
@@ -67,12 +75,19 @@ class Leaky(sp.OUE):
         (Biased, {"estimates"}),
         (Overconfident, {"estimates"}),
         (Misdrawn, {"probabilities", "budget", "estimates", "attack"}),
+        (Drifted, {"probabilities", "estimates"}),
         (Leaky, {"leakage"}),
         (TwoLevelHadamard, {"probabilities", "leakage"}),
     ],
 )
 def test_each_fault_is_found_and_no_other_is_blamed(family, wrong):
     assert set(sp.check_mechanism(family)) == wrong
+
+
+def test_a_report_that_is_stated_to_be_impossible_is_not_drawn_once():
+    """Against a report of probability 0 no budget holds."""
+    assert _fit(np.array([40_000, 0]), np.array([1.0, 0.0]))
+    assert not _fit(np.array([39_999, 1]), np.array([1.0, 0.0]))
 
 
 def test_an_understated_epsilon_is_named_with_the_true_one():

@@ -48,8 +48,8 @@ DRAWS, RUNS, CHANNELS, SEEDS = 40_000, 500, 25, 400
 INDEPENDENCE_DRAWS = 1 << 12
 """Reports drawn to see whether values are supported independently."""
 
-EXACT = 1e-9
-"""Relative difference up to which two exact values are equal."""
+EXACT, FALSE_ALARM = 1e-9, 1e-6
+"""Relative difference up to which two exact values are equal; how often right counts misfit."""
 
 MAX_ENUMERATED = 10
 """Largest alphabet whose sets are enumerated."""
@@ -302,9 +302,21 @@ def supports_are_independent(tested: Mechanism) -> bool:
 
 
 def _follow(seen: Integers, stated: Floats) -> bool:
-    """Return whether counts are within 6 standard deviations of those that chances predict."""
+    """Return whether counts are within 6 deviations of those predicted, and 0 for chance 0."""
     expected = stated * seen.sum(axis=-1, keepdims=True)
-    return bool((np.abs(seen - expected) <= 6 * np.sqrt(expected * (1 - stated)) + 6).all())
+    slack = np.where(stated > 0, 6 * np.sqrt(expected * (1 - stated)) + 6, 0.0)
+    return bool((np.abs(seen - expected) <= slack).all())
+
+
+def _fit(seen: Integers, stated: Floats) -> bool:
+    """Return whether counts `_follow` chances, and also their sum of squares, by chi-square."""
+    from scipy.stats import chi2
+
+    expected = stated * seen.sum(axis=-1, keepdims=True)
+    possible = expected > 0
+    statistic = float(np.sum((seen - expected)[possible] ** 2 / expected[possible]))
+    freedom = np.count_nonzero(possible) - np.atleast_2d(seen).shape[0]
+    return _follow(seen, stated) and (not freedom or chi2.sf(statistic, freedom) >= FALSE_ALARM)
 
 
 def _probabilities(tested: Mechanism) -> str:
@@ -321,7 +333,7 @@ def _probabilities(tested: Mechanism) -> str:
         drawn = Counter(map(repr, reports.array().to_pylist()))
         seen = np.array([drawn[repr(one)] for one in groups[0].array().to_pylist()])
         stated = np.exp(tested.log_likelihood(groups[0])[:, 0])
-        far = seen.sum() < DRAWS or not _follow(seen, stated)
+        far = seen.sum() < DRAWS or not _fit(seen, stated)
     else:  # E[P(y given v) / P(y given u)] = 1 under u
         ratios = np.exp(np.diff(tested.log_likelihood(reports)[:, [0, tested.k - 1]]))
         error = max(float(ratios.std()) / math.sqrt(DRAWS), EXACT)
@@ -366,8 +378,8 @@ def _attack(tested: Mechanism) -> str:
     k, codes = tested.k, np.repeat(np.arange(tested.k), DRAWS // 4)
     guesses = tested.infer(tested.perturb(codes, 41), 42)
     seen = np.bincount(codes * k + guesses, minlength=k * k).reshape(k, k)
-    follow = _follow(seen, tested.inferred_channel())
-    return "" if follow else "guesses do not follow inferred_channel"
+    fits = _fit(seen, tested.inferred_channel())
+    return "" if fits else "guesses do not follow inferred_channel"
 
 
 def _leakage(tested: Mechanism) -> str:
