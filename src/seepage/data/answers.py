@@ -21,8 +21,9 @@ from seepage.data.counting.distinct import own_seed
 from seepage.data.table import MAX_ALPHABET, is_spark_frame
 from seepage.data.table.arrays import is_number_type
 from seepage.data.table.bins import NumberSummary
+from seepage.data.table.column import Column
 from seepage.data.table.persons import RandomPart, RecordChoice
-from seepage.data.table.scan import CodedBatch, TableScan, check_records, columns_of, summaries_of
+from seepage.data.table.scan import CodedBatch, TableScan, check_records, summaries_of
 from seepage.data.table.sources import Source, open_frame, open_source
 from seepage.errors import InputError, TableError
 
@@ -198,21 +199,20 @@ def _read_part(
 def _first_of_each(
     batches: list[pa.RecordBatch], person: str | None, fields: bool
 ) -> list[pa.RecordBatch]:
-    """Return the first record of each person; all if they are not identified."""
+    """Return the first record of each person, without the identifier; all if there is none."""
     if person is None:
         return batches
     choice = RecordChoice(person, fields=fields)
-    return [
-        batch.filter(choice.chosen(batch.column(person), 0, batch.num_rows, None))
-        for batch in batches
-    ]
+    masks = (choice.chosen(batch.column(person), 0, batch.num_rows, None) for batch in batches)
+    pairs = zip(batches, masks, strict=True)
+    return [batch.filter(mask).drop_columns(person) for batch, mask in pairs]
 
 
 def _numbers(held: pa.Table, options: "RecordOptions", fields: bool) -> dict[str, NumberSummary]:
     """Return summaries of the columns of numbers that the options neither bin nor order."""
     chosen = [
         column
-        for column in columns_of(held.column_names, options, fields=fields)
+        for column in (Column(name, options, fields=fields) for name in held.column_names)
         if options.given_rule(column.name) is None
         and column.name not in options.order
         and (fields or is_number_type(held.schema.field(column.name).type))
@@ -238,7 +238,8 @@ def _scan(
         bins = {**rest, **{name: edges or "none" for name, edges in cuts.items()}}
     most = MAX_ALPHABET if options.merges_answers else options.max_values
     table = replace(options, bins=bins, pool=None, max_values=most)
-    scan = TableScan(open_frame(held), columns_of(held.column_names, table, fields=fields), table)
+    columns = [Column(name, table, fields=fields) for name in held.column_names]
+    scan = TableScan(open_frame(held), columns, table)
 
     def gather(batches: Iterator[CodedBatch]) -> list[Integers]:
         parts = zip(*(batch.codes for batch in batches), strict=True)

@@ -6,7 +6,7 @@ path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,7 @@ def as_counted(
     """
     known = RecordOptions if records else DataOptions
     _checks.options(options, [option.name for option in fields(known)])
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: one for name, one in options.items() if one is not None or name == "rng"}
     coding = given if within is None else {**given, "domain": within}
     counted, what = data, "the data are"
     if isinstance(data, (str, os.PathLike)):
@@ -150,7 +150,7 @@ def _count(data: Any, coding: Mapping[str, Any]) -> PairCounts:
     if uses_spark(data, options.engine, options.person):
         from seepage.data.spark.engine import count_with_spark
 
-        counted = count_with_spark(data, options)
+        counted = count_with_spark(data, replace(options, progress=None))
     else:
         from seepage.data.table.scan import open_scan
 

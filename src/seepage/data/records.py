@@ -191,7 +191,8 @@ class Records(Result):
         if spark:
             from seepage.data.spark.engine import gather_with_spark
 
-            domain, gathered = gather_with_spark(data, options, new_gathering, part)
+            quiet = replace(options, progress=None)
+            domain, gathered = gather_with_spark(data, quiet, new_gathering, part)
             rows, weights = gathered.rows()
         else:
             read = gather_local(data, options, new_gathering, options.progress, part)

@@ -14,7 +14,7 @@ from seepage import _checks
 from seepage._numerics import Codes, Floats, Integers
 from seepage.data import MISSING, Attribute
 from seepage.data.counting.distinct import Priorities, PrioritySample
-from seepage.data.table import DEFAULT_BINS
+from seepage.data.table import DEFAULT_BINS, MAX_ALPHABET
 from seepage.data.table.labels import number_label, single_number
 from seepage.errors import InputError
 
@@ -190,7 +190,7 @@ def read_rule(rule: Any) -> BinningRule:
     if isinstance(rule, str):
         return _read_text(rule.strip())
     if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
-        return Quantile(_checks.integer(rule, "the number of bins", 1))
+        return Quantile(_checks.integer(rule, "the number of bins", 1, MAX_ALPHABET))
     return Edges(_read_edges(rule))
 
 
@@ -205,7 +205,7 @@ def _read_text(text: str) -> BinningRule:
         hint = _checks.near_miss(kind, [*kinds, "none"])
         raise _checks.violation("bins", BIN_FORMATS, text, hint)
     bins = int(count) if colon else DEFAULT_RULE.bins
-    return kinds[kind](_checks.integer(bins, "the number of bins", 1))
+    return kinds[kind](_checks.integer(bins, "the number of bins", 1, MAX_ALPHABET))
 
 
 def _read_edges(edges: Any) -> tuple[float, ...]:
