@@ -219,6 +219,19 @@ def test_what_options_name_is_used_whatever_it_is():
     assert "row" not in [column.name for column in sp.check(table, drop=["row"])]
 
 
+def test_records_of_one_person_are_a_question():
+    table = people(500)
+    table["respondent"] = np.arange(500) // 2 * 7 % 1009
+    found = sp.check(table)
+    assert found["respondent"].kind == "identifier"
+    assert "needs one of each (person)\n  respondent: " in found.text()
+    with pytest.warns(sp.DataWarning, match=r"one of each \(person='respondent'\)"):
+        sp.analyse(table, epsilon=1.0)
+    assert "of a person" not in sp.check(table, person="respondent").text()
+    table["respondent"] = np.arange(500) * 7 % 1009
+    assert not sp.check(table).repeated
+
+
 def test_markers_of_a_column_answer_the_question():
     table = people()
     found = sp.check(table, missing_markers={"health": ["7", "9"]})

@@ -6,8 +6,6 @@ from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import Any
 
-import pyarrow as pa
-
 from seepage._options import changed, takes
 from seepage._results import Result
 from seepage.data import ALL_OTHERS, short_list
@@ -26,7 +24,7 @@ from seepage.data.inputs import is_counted, table_of
 from seepage.data.table import TableOptions, is_spark_frame
 from seepage.data.table.arrays import readable
 from seepage.data.table.labels import NUMBER, marker_labels
-from seepage.data.table.sources import BATCH_ROWS, Source, open_frame, open_source
+from seepage.data.table.sources import BATCH_ROWS, Source, first_records, open_frame, open_source
 from seepage.errors import DataWarning, InputError, Setting, TableError, Text
 
 MAX_RECORDS = BATCH_ROWS
@@ -34,6 +32,9 @@ MAX_RECORDS = BATCH_ROWS
 
 SAME = "same as another"
 """Kind of a column that another one determines and that determines it: asked once."""
+
+REPEATED = "several records of a person: the population needs one of each"
+"""How identifiers that occur twice are told: the promise is for one record per person."""
 
 MAX_NAME = 40
 """Characters of a name in the text."""
@@ -132,6 +133,12 @@ class DataCheck(Result):
         """The columns that are neither asked nor analysed."""
         return tuple(column.name for column in self if not column.used)
 
+    @property
+    def repeated(self) -> tuple[str, ...]:
+        """The identifiers that several records share: of one person, if they are of people."""
+        found = (c for c in self if c.kind == "identifier" and not c.used)
+        return tuple(c.name for c in found if c.values < round((1 - c.missing) * self.records))
+
     def notes(self) -> list[Text]:
         """Return what was left out and what must be decided, one sentence each."""
         coded = _grouped({c.name: _listed(c.questions) for c in self if c.questions})
@@ -139,10 +146,12 @@ class DataCheck(Result):
         out = [f"{c.name} ({c.reason if c.kind == SAME else c.kind})" for c in self if not c.used]
         beside = [c.name for c in self if c.beside_numbers]
         columns, markers = Setting("columns"), Setting("missing_markers")
+        person = Setting("person", next(iter(self.repeated), None))
         found = {
             Text(f"left out, no answers: {short_list(out, 8)}; to use them (", columns, ")"): out,
             Text(f"may mean missing: {short_list(many)} (", markers, ")"): many,
             Text(f"texts beside numbers, read as missing: {short_list(beside)}"): beside,
+            Text(f"{REPEATED} (", person, ")"): self.repeated,
         }
         return [note for note, names in found.items() if names]
 
@@ -175,6 +184,8 @@ class DataCheck(Result):
         """Yield the title of a sort of finding, the option that settles it, and what, by column."""
         out = {c.name: f"{c.kind}, {c.reason}" for c in self if not c.used and c.kind != SAME}
         yield "Left out: not asked, not analysed unless named", "columns", out
+        shared = dict.fromkeys(self.repeated, "several records have the same")
+        yield REPEATED.capitalize(), "person", shared
         once = {c.name: c.reason for c in self if c.kind == SAME}
         yield "Asked once: a design leaves it out unless named", "columns", once
         named = {c.name: f"{c.kind}, {c.reason}" for c in self if c.used and c.kind in NO_ANSWERS}
@@ -331,7 +342,7 @@ def _opened(data: Any, options: TableOptions) -> Source:
 
 def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataCheck:
     """Return the check of a table, read by its source."""
-    table, whole = _first_records(source, options.choose(source.names))
+    table, whole = first_records(source, options.choose(source.names), MAX_RECORDS)
     profiles = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         markers = marker_labels(options.markers_of(name))
@@ -348,21 +359,6 @@ def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataC
             column = replace(column, kind=SAME, reason=f"same as {column.same}", used=False)
         found.append(column)
     return DataCheck(tuple(found), table.num_rows, whole)
-
-
-def _first_records(source: Source, names: Sequence[str]) -> tuple[pa.Table, bool]:
-    """Return the first records of a source, and whether these are all."""
-    if source.frame is not None:
-        source = open_frame(source.frame.head(MAX_RECORDS + 1).to_native())
-    batches, rows = list[pa.RecordBatch](), 0
-    for batch in source.batches(names):
-        batches.append(batch)
-        rows += batch.num_rows
-        if rows > MAX_RECORDS:
-            break
-    if not rows:
-        raise TableError("the table has no records")
-    return pa.Table.from_batches(batches)[:MAX_RECORDS], rows <= MAX_RECORDS
 
 
 def _mentioned(options: Any) -> set[str]:

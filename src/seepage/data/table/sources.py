@@ -347,3 +347,18 @@ def open_source(data: Any, options: TableOptions) -> Source:
 
         return text_source(files, options)
     return columnar_source(kind, files)
+
+
+def first_records(source: Source, names: Sequence[str], most: int) -> tuple[pa.Table, bool]:
+    """Return the first records of a source, and whether these are all."""
+    if source.frame is not None:
+        source = open_frame(source.frame.head(most + 1).to_native())
+    batches, rows = list[pa.RecordBatch](), 0
+    for batch in source.batches(names):
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows > most:
+            break
+    if not rows:
+        raise TableError("the table has no records")
+    return pa.Table.from_batches(batches)[:most], rows <= most
