@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import seepage as sp
+from command import run
+from seepage.designs import DesignOptions
 
 RNG = np.random.default_rng(5)
 N = 30_000
@@ -84,6 +86,24 @@ def test_answers_that_cannot_be_merged_raise():
         sp.design(sp.Records.from_data(PEOPLE), 2.0, answers="merged")
     with pytest.raises(sp.InputError, match="order of 'health' must list"):
         sp.design(PEOPLE, 2.0, order={"health": ["good", "best"]})
+
+
+def test_a_codebook_marks_scales(tmp_path):
+    rows = [f"health,{value},{value} health,{place}" for place, value in enumerate(SCALE["health"])]
+    rows = ["attribute,value,label,order", "health,,How are you?,", "sex,F,a woman,", *rows[::-1]]
+    book = tmp_path / "codebook.csv"
+    book.write_text("\n".join(rows))
+    assert DesignOptions(limit=2.0, order=book).order == SCALE
+    table = tmp_path / "people.csv"
+    PEOPLE[["health", "sex"]].to_csv(table, index=False)
+    told = run("design", table, "--limit", "2", "--seconds", "1", "--order", book).stdout
+    assert "health: bad to fair, good, best (4 values)" in told
+    book.write_text(book.read_text().replace(",3\n", ",last\n"))
+    with pytest.raises(sp.InputError, match=r"must be numbers: .*'last'"):
+        sp.design(PEOPLE, 2.0, order=str(book))
+    book.write_text("attribute,value,label\nsex,F,a woman\n")
+    with pytest.raises(sp.InputError, match="must have the columns attribute, value, label, order"):
+        sp.design(PEOPLE, 2.0, order=str(book))
 
 
 def test_a_scan_that_begins_again_counts_no_value_twice(monkeypatch):

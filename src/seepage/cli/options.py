@@ -166,6 +166,13 @@ def _parse_bins(_: Any, __: Any, rules: tuple[str, ...]) -> Any:
     return parsed[ALL_OTHERS] if set(parsed) == {ALL_OTHERS} else parsed
 
 
+def _parse_order(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
+    """Return the path of a codebook, or the labels by column."""
+    if len(settings) == 1 and "=" not in settings[0]:
+        return settings[0]
+    return _parse_settings("--order", _names, None, None, settings)
+
+
 def _parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
     """Return the texts that mean missing, or a mapping by column with `"*"` for all."""
     parsed = dict[str, list[str]]()
@@ -194,7 +201,7 @@ PARSERS: dict[str, dict[str, Any]] = {
     "want": {"multiple": True},
     "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
     "rng": {"type": SEED},
-    "order": {"callback": partial(_parse_settings, "--order", _names), "multiple": True},
+    "order": {"callback": _parse_order, "multiple": True},
     "precision": {"type": float, "callback": lambda _, __, points: points and points / 100},
 }
 """How Click reads fields whose type does not say it."""

@@ -3,6 +3,7 @@
 Here are `DesignOptions` and `CalibrationOptions`: what may be asked for, checked without any data.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
@@ -106,7 +107,9 @@ class DesignOptions(PlanningOptions):
         neighbouring intervals of a number, at most 6, and rare labels as "(other)"; columns in
         which all answers but one are rare are not asked, unless another option names them.
     order
-        The scale of an attribute, labels in their order, whose neighbours are then merged.
+        The scale of an attribute, labels in their order, whose neighbours are then merged.  Or the
+        path of a codebook, a CSV file with the columns attribute, value, label and order: a number
+        for each value of a scale.
     shape
         `"forms"`: a form may send one shaped report for all of its answers, if that is more
         precise and has at most 32 combinations of answers.  A change of one answer then changes a
@@ -135,7 +138,7 @@ class DesignOptions(PlanningOptions):
     scope: str = option("population", choices=("population", "table"))
     confidence: float = option(0.95)
     answers: str | None = option(None, choices=ANSWERS)
-    order: Mapping[str, Sequence[str]] = option(dict, metavar="COLUMN=A,B,...")
+    order: Any = option(dict, type=Mapping[str, Sequence[str]], metavar="COLUMN=A,B,...|CODEBOOK")
     shape: str = option("forms", choices=SHAPES)
     seconds: float = option(15.0)
     rng: Any = option(0, name="seed")
@@ -169,6 +172,10 @@ class DesignOptions(PlanningOptions):
             _checks.integer(self.largest, "largest", 1)
         if self.answers is not None:
             _checks.choice(self.answers, "answers", ANSWERS)
+        if isinstance(self.order, (str, os.PathLike)):
+            from seepage.data.recoding import read_scales  # with NumPy
+
+            object.__setattr__(self, "order", read_scales(self.order))
         for name, labels in _checks.mapping(self.order, "order").items():
             _checks.texts(labels, f"order of {name}")
 
