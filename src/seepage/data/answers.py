@@ -25,13 +25,16 @@ from seepage.data.table.column import Column
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import CodedBatch, TableScan, check_records, summaries_of
 from seepage.data.table.sources import Source, open_frame, open_source
-from seepage.errors import InputError, TableError
+from seepage.errors import InputError, Setting, TableError, Text
 
 if TYPE_CHECKING:
     from seepage.data.records import RecordOptions
 
 SMALL_TABLE, LARGE_PART, SMALL_PART = 20_000, 1 / 5, 1 / 20
 """Below this number of records the part is the larger share of them, else the smaller."""
+
+NOT_ASKED = "not asked, and nothing is promised about them"
+"""How the note on attributes whose answers are too rare begins; it ends with their names."""
 
 MAX_PART = 1 << 18
 """Maximum number of records of the part."""
@@ -74,9 +77,10 @@ class FixedDomain:
                 'as "(other)", or else as the commonest answer'
             )
         if self.left_out:
-            yield (
-                "not asked, and nothing is promised about them (all answers but one are too "
-                f"rare): {', '.join(self.left_out)}"
+            yield Text(
+                f"{NOT_ASKED} (all answers but one are too rare; to ask them, name them by ",
+                Setting("importance"),
+                f"): {', '.join(self.left_out)}",
             )
         yield from (answers_of(a, self.values[a.name]) for a in self.domain if self.merging)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from seepage._numerics import shortest_above
 from seepage.data import ALL_OTHERS, OTHER, Attribute, short_list
+from seepage.data.answers import NOT_ASKED
 from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
 from seepage.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
@@ -288,7 +289,12 @@ def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
     free = [planned.name for planned in unlimited(plan)]
     if free and len(free) < len(plan.attributes):
         yield "Attributes without a limit.", f"{', '.join(free)}: nothing bounds what is told."
-    yield "Other attributes.", "Nothing is said about attributes that the plan does not name."
+    rare = [note.partition("): ")[2] for note in plan.notes if note.startswith(NOT_ASKED)]
+    such = f", such as {rare[0]}, whose answers but one are too rare" if rare else ""
+    yield (
+        "Other attributes.",
+        f"Nothing is said about attributes that the plan does not name{such}.",
+    )
 
 
 def assessment(plan: Plan, precision: str) -> str:
