@@ -256,12 +256,16 @@ def test_the_policy_allows_no_script(tab, tmp_path, designed):
 def test_the_page_says_what_was_merged_and_two_designs_of_one_title_are_told_apart():
     people = sp.make_survey(4_000).select(["age", "income", "coffee"])
     days = pa.array(np.random.default_rng(1).integers(0, 31, len(people)))
+    ill = pa.array(np.where(np.arange(len(people)) % 100, "no", "yes"))
+    people = people.append_column("days", days).append_column("ill", ill)
     found = {
-        str(limit): sp.design(people.append_column("days", days), limit, seconds=0.5, title="Days")
-        for limit in (1.0, 2.0)
+        str(limit): sp.design(people, limit, seconds=0.5, title="Days") for limit in (1.0, 2.0)
     }
     assert found["1.0"].provenance.settings["values"] == {"days": 31}
-    assert "(merged from 31 values)" in plan_page(found["1.0"])
+    page = plan_page(found["1.0"])
+    assert "(merged from 31 values)" in page
+    assert "does not name, such as ill, whose answers but one are too rare." in page
+    assert "<td>everything</td>" in page
     text = compare_page(found)
     assert "Days (1.0) needs" in text
     assert "Days (2.0) needs" in text

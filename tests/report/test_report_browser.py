@@ -177,6 +177,8 @@ def test_refuted_assumptions_are_marked(opened):
     page = opened(sp.analyse(coins, 1.0, mechanism="grr", guarantee="all", limit=2.0))
     totals = page.inner_text("#totals")
     assert "Refuted for 6" in totals
+    witnessed = page.locator("#totals tbody tr").first.locator("td").last.text_content()
+    assert f"witnessed {witnessed})" in totals  # rounded as in the table
     assert page.locator("#totals .picture text", has_text="refuted").count() == 6
     tips = page.locator("#totals .picture path > title").all_text_contents()
     for kind in ("certified", "statistical", "assumed", "lower bound"):

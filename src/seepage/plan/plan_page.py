@@ -229,10 +229,11 @@ def _precision(precision: Precision) -> dict[str, Any]:
             {
                 "of": strategy,
                 "people": people_text(precision, ratio),
-                "record": nats(float(strategy.record)),
+                "record": "everything" if math.isinf(record) else nats(record),
                 "share": ratio / largest,
             }
             for strategy, ratio in zip(ordered, ratios, strict=True)
+            for record in [float(strategy.record)]
         ],
         "widths": widths,
         "widest": max(filter(math.isfinite, widths.values()), default=1.0) or 1.0,
