@@ -169,7 +169,7 @@ def test_the_price_of_asking_together_is_stated():
     """
     plan = forms_plan(PAIRS, [product(sex=4.0), product(job=4.0)], limit=4.0)
     with pytest.raises(
-        InputError, match="design with want='sex x job' would: 10% of 2,000 people"
+        InputError, match="design with want 'sex x job' would: 10% of 2,000 people"
     ) as e:
         plan.table(plan.perturb(PEOPLE, rng=1), "sex", by="job")
     assert "the variance of other estimates rises by 11%" in str(e.value)

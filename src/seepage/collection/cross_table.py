@@ -325,8 +325,9 @@ def check_asked_together(plan: Plan, names: Sequence[str]) -> None:
     """
     if any(set(names) <= set(form.attributes) for form in plan.forms):
         return
-    together = f"no form asks for both {' and '.join(map(repr, names))}"
-    option = f"design with want={' x '.join(names)!r}"
+    both = "both" if len(names) == 2 else "all of"
+    together = f"no form asks for {both} {' and '.join(map(repr, names))}"
+    option = f"design with want {' x '.join(names)!r}"
     limits = [planned.limit for planned in plan.attributes if planned.limit]
     people = plan.provenance.records
     if not limits or not people:
