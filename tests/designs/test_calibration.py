@@ -12,7 +12,8 @@ from searches import find_budgets
 from seepage.data.datasets import make_survey
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
-from seepage.designs.calibration import equal_split, refutations
+from seepage.designs.calibration import refutations
+from seepage.designs.form_problem import equal_split
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.collection import ReportSource
 from seepage.data.table import TableOptions
 from seepage.data.table.sources import open_source
 from seepage.errors import InputError, SeepageWarning
@@ -67,15 +66,6 @@ def column_texts(column: NDArray[Any]) -> list[str]:
 
 
 # Weights ----------------------------------------------------------------------------------------
-
-
-def report_weights(source: ReportSource, weights: Any) -> Floats | None:
-    """Return one weight per report, from a column beside the reports or an array; None for none."""
-    if weights is None:
-        return None
-    if isinstance(weights, str):
-        weights = source.column(weights)
-    return checked_weights(weights, source.records)
 
 
 def checked_weights(weights: Any, records: int, data: Any = None) -> Floats:

@@ -17,7 +17,6 @@ from seepage.collection.covariates import (
     clear_columns,
     column_names,
     column_texts,
-    report_weights,
 )
 from seepage.collection.cross_table import check_asked_together
 from seepage.collection.maximum_likelihood import (
@@ -40,6 +39,7 @@ from seepage.collection.report_vectors import (
     distinct_reports,
     informative_forms,
     read_vectors,
+    report_weights,
     sum_table,
 )
 from seepage.data import Attribute

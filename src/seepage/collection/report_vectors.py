@@ -32,8 +32,8 @@ import numpy as np
 
 from seepage._numerics import Floats, Integers
 from seepage.collection import ReportSource
-from seepage.collection.covariates import report_weights
-from seepage.designs.calibration import equal_split
+from seepage.collection.covariates import checked_weights
+from seepage.designs.form_problem import equal_split
 from seepage.designs.report_channels import REPORT, MatrixChannel
 from seepage.errors import InputError
 from seepage.mechanisms import best_mechanism, mechanism
@@ -323,6 +323,15 @@ def read_vectors(
         for index, forms in enumerate(wanted):
             if form in forms:
                 yield index, form, [by_name[name] for name in forms[form].columns], rows
+
+
+def report_weights(source: ReportSource, weights: Any) -> Floats | None:
+    """Return one weight per report, from a column beside the reports or an array; None for none."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        weights = source.column(weights)
+    return checked_weights(weights, source.records)
 
 
 def add_reports(source: ReportSource, sums: Sequence[Any], weights: Any = None) -> None:

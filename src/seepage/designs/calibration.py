@@ -3,7 +3,7 @@
 [theory-totals: Calibration]
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs import CalibrationOptions, positive_limit
+from seepage.designs.form_problem import attribute_masks
 from seepage.errors import InputError, Setting
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC, releases
@@ -150,33 +151,6 @@ def make_problem(data: PairCounts | Records, options: CalibrationOptions, scope:
 
 def _needs_delta(name: Any) -> bool:
     return isinstance(name, str) and name in MECHANISMS and MECHANISMS[name].approximate
-
-
-def attribute_masks(
-    domain: Domain, public: Iterable[str], left_out: Iterable[str], known: Iterable[str] = ()
-) -> list[Booleans]:
-    """Return masks of public, left-out and known attributes; a public one is neither other."""
-    given = {"public": public, "left out": left_out, "known": known}
-    masks = list[Booleans]()
-    for role, names in given.items():
-        indices = [domain.index(name) for name in _checks.items(names, role.replace(" ", "_"))]
-        masks.append(np.isin(np.arange(len(domain)), indices))
-        both = np.flatnonzero(masks[0] & masks[-1])
-        if role != "public" and len(both):
-            raise InputError(f"{domain.names[both[0]]!r} cannot be both public and {role}")
-    return masks
-
-
-def equal_split(limit: float, attributes: int) -> float:
-    """Return limit / n, the budget of plain budget splitting (SPL), rounded down.
-
-    Examples
-    --------
-    >>> equal_split(10.0, 40)
-    0.25
-    """
-    share = limit / attributes
-    return share if share * attributes <= limit else float(np.nextafter(share, 0.0))
 
 
 def totals_at(problem: Problem, epsilons: Floats, **overrides: Any) -> TotalLeakage:

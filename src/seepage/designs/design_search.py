@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from seepage._numerics import Floats
+from seepage._numerics import Floats, round_down, summed_up
 from seepage._results import json_ready
 from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
@@ -19,14 +19,14 @@ from seepage.data.records import Records
 from seepage.designs import DesignOptions
 from seepage.designs.a_optimal import FormPool, ShareSolution
 from seepage.designs.form import Form, remarks, with_shares
-from seepage.designs.form_problem import Indices, make_form_problem
+from seepage.designs.form_problem import FormProblem, Indices, equal_split, make_form_problem
 from seepage.designs.form_search import Certifier, FormSearch, Timer, generate_forms
 from seepage.designs.form_shaper import shape_forms
 from seepage.designs.form_totals import ExactForms
 from seepage.designs.population_certifier import PopulationCertifier
 from seepage.designs.report_channels import MatrixChannel
 from seepage.designs.strategies import Strategy, compare_designs
-from seepage.designs.table_certifier import TableCertifier, coarse_form
+from seepage.designs.table_certifier import TableCertifier
 from seepage.designs.wanted import wanted_errors
 from seepage.errors import InputError, Setting, Text
 from seepage.totals import check_whole_table
@@ -227,7 +227,7 @@ class DesignRun:
                 "limit, or pool rare values"
             )
         else:
-            form = coarse_form(problem, item)
+            form = _coarse_form(problem, item)
         if form is None:
             raise InputError(
                 f"{problem.domain.names[j]!r} can have no budget that is certified; raise the limit"
@@ -247,7 +247,7 @@ class DesignRun:
         if problem.scorer.fits(everything) and self.search_forms.is_small(everything, times):
             forms.append(self.certifier.certify(problem.fit(everything)))
         if not problem.public:
-            forms.append(coarse_form(problem, everything))
+            forms.append(_coarse_form(problem, everything))
         return [form for form in forms if form.max_budget > 0]
 
     def _certified(self, form: Indices) -> Form | None:
@@ -365,3 +365,12 @@ class DesignRun:
             yield from self.records.fixed.notes()
         if self.ended != "no better form":
             yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"
+
+
+def _coarse_form(problem: FormProblem, form: Indices) -> Form:
+    """Return a form of equal budgets with totals `worst`, each by its most precise mechanism."""
+    split = equal_split(round_down(problem.min_limit, 2), len(form))
+    epsilons = problem.capped_budgets(form, split)
+    totals = np.full(len(problem.domain), summed_up(epsilons.tolist()))
+    best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
+    return problem.form(form, epsilons, totals, tuple(best), "worst")

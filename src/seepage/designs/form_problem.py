@@ -1,7 +1,7 @@
 """The constraints of a design, the precision of a form, and its largest equal budgets."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,6 @@ from seepage.data import Domain, for_each
 from seepage.data.records import Records
 from seepage.designs import DesignOptions, design_limit
 from seepage.designs.a_optimal import Precisions
-from seepage.designs.calibration import attribute_masks
 from seepage.designs.form import Form
 from seepage.designs.form_totals import ExactForms, FormCounter, FormTable
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
@@ -319,3 +318,30 @@ def _check_caps(problem: FormProblem) -> None:
                 f"{problem.domain.names[j]!r} can have no budget: the public attributes alone "
                 "use up a limit; raise the limit or leave it out"
             )
+
+
+def attribute_masks(
+    domain: Domain, public: Iterable[str], left_out: Iterable[str], known: Iterable[str] = ()
+) -> list[Booleans]:
+    """Return masks of public, left-out and known attributes; a public one is neither other."""
+    given = {"public": public, "left out": left_out, "known": known}
+    masks = list[Booleans]()
+    for role, names in given.items():
+        indices = [domain.index(name) for name in _checks.items(names, role.replace(" ", "_"))]
+        masks.append(np.isin(np.arange(len(domain)), indices))
+        both = np.flatnonzero(masks[0] & masks[-1])
+        if role != "public" and len(both):
+            raise InputError(f"{domain.names[both[0]]!r} cannot be both public and {role}")
+    return masks
+
+
+def equal_split(limit: float, attributes: int) -> float:
+    """Return limit / n, the budget of plain budget splitting (SPL), rounded down.
+
+    Examples
+    --------
+    >>> equal_split(10.0, 40)
+    0.25
+    """
+    share = limit / attributes
+    return share if share * attributes <= limit else float(np.nextafter(share, 0.0))

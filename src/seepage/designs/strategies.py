@@ -16,9 +16,8 @@ import numpy as np
 from seepage._numerics import Floats
 from seepage._results import json_ready
 from seepage.data.records import Records
-from seepage.designs.calibration import equal_split
 from seepage.designs.form import Form
-from seepage.designs.form_problem import MAX_BUDGET, FormProblem
+from seepage.designs.form_problem import MAX_BUDGET, FormProblem, equal_split
 from seepage.designs.joint_perturbation import coordinated_perturbation, correlated_response
 from seepage.designs.report_channels import Budget, Stored, Unbounded
 

@@ -11,25 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from seepage._numerics import Floats, largest_within, round_down, summed_up
+from seepage._numerics import Floats, largest_within
 from seepage.data.records import Records
-from seepage.designs.calibration import equal_split
 from seepage.designs.form import Form
-from seepage.designs.form_problem import FormProblem, Indices
+from seepage.designs.form_problem import FormProblem
 from seepage.designs.form_search import Certifier
 from seepage.designs.form_totals import FormTable
 from seepage.errors import Setting, Text
 from seepage.leakage.matrix import leakage_matrix
-
-
-def coarse_form(problem: FormProblem, form: Indices) -> Form:
-    """Return a form of equal budgets with totals `worst`, each by its most precise mechanism."""
-    split = equal_split(round_down(problem.min_limit, 2), len(form))
-    epsilons = problem.capped_budgets(form, split)
-    totals = np.full(len(problem.domain), summed_up(epsilons.tolist()))
-    best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
-    return problem.form(form, epsilons, totals, tuple(best), "worst")
-
 
 # Refined budgets ----------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from seepage.charts.scatter import agreement_chart, mechanism_chart
 from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.calibration import equal_split
+from seepage.designs.form_problem import equal_split
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import mechanism
 from seepage.plan.designed_plan import calibrate
