@@ -3,8 +3,8 @@
 from seepage._results import Estimated as Estimated
 from seepage.analysis import Analysis as Analysis
 from seepage.analysis import analyse as analyse
+from seepage.auditing import Audit as Audit
 from seepage.auditing.audit import audit as audit
-from seepage.auditing.audit_result import Audit as Audit
 from seepage.charts import save_chart as save_chart
 from seepage.collection.covariates import rake_weights as rake_weights
 from seepage.collection.cross_table import Table as Table

@@ -12,8 +12,8 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage._options import takes
-from seepage.auditing import AuditOptions
-from seepage.auditing.audit_result import RECORD, Audit, AuditedClaim, AuditedLeak
+from seepage.analysis_options import AuditOptions
+from seepage.auditing import RECORD, Audit, AuditedClaim, AuditedLeak
 from seepage.auditing.exact_privacy import ExactPrivacy, record_delta
 from seepage.auditing.sampled_events import sampled_claim
 from seepage.auditing.samples import Samples, samples_of

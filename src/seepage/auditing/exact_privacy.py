@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from seepage._numerics import LARGE_EPSILON, UNIT, Floats, round_down, summed_up
-from seepage.auditing.audit_result import AuditedClaim, factor
+from seepage.auditing import AuditedClaim, factor
 from seepage.leakage.bound import budget_profile, delta_at
 from seepage.leakage.release import exact_leakage
 from seepage.mechanisms.exact_draws import float_above

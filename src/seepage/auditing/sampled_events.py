@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers, largest_log_ratio
-from seepage.auditing.audit_result import AuditedClaim, factor
+from seepage.auditing import AuditedClaim, factor
 from seepage.auditing.samples import Samples
 from seepage.data import short_list
 from seepage.errors import InputError

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from seepage._files import write_text
-from seepage.auditing import AuditOptions
+from seepage.analysis_options import AuditOptions
 from seepage.cli.options import click_options, given, output_options, reject_options
 from seepage.cli.output import (
     FileCommand,
@@ -174,8 +174,8 @@ def audit(randomiser: str, **options: Any) -> None:
       seepage audit samples.csv --claim 1 --reports 0,1,2,3
       seepage audit rappor.json --claim 4 --rounds 30 --memoised
     """
+    from seepage.auditing import STATES
     from seepage.auditing.audit import audit as run_audit
-    from seepage.auditing.audit_result import STATES
 
     if options["data"] is None:
         reading = [*DataOptions.__dataclass_fields__, "reported", "guarantee", "report"]

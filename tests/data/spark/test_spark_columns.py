@@ -9,11 +9,10 @@ import pytest
 from spark_frames import computed
 
 import seepage as sp
+from seepage.data import spark as spark_module
 from seepage.data.counting.distinct import record_priorities
 from seepage.data.records import Records
-from seepage.data.spark import jobs as spark_jobs
-from seepage.data.spark import spark_session
-from seepage.data.spark.jobs import Input, open_input, run
+from seepage.data.spark import Input, open_input, run, spark_session
 from seepage.errors import DomainError, SeepageError, TableError
 
 
@@ -202,11 +201,11 @@ def test_no_record_left_raises_as_with_the_local_engine(spark, tmp_path):
 @pytest.fixture
 def in_groups(spark, monkeypatch):
     """The results of two or more shards are merged in groups first."""
-    monkeypatch.setattr(spark_jobs, "TREE_FROM", 2)
-    before = spark.conf.get(spark_jobs.SHUFFLE_PARTITIONS)
-    spark.conf.set(spark_jobs.SHUFFLE_PARTITIONS, "2")
+    monkeypatch.setattr(spark_module, "TREE_FROM", 2)
+    before = spark.conf.get(spark_module.SHUFFLE_PARTITIONS)
+    spark.conf.set(spark_module.SHUFFLE_PARTITIONS, "2")
     yield
-    spark.conf.set(spark_jobs.SHUFFLE_PARTITIONS, before)
+    spark.conf.set(spark_module.SHUFFLE_PARTITIONS, before)
 
 
 @pytest.mark.usefixtures("in_groups")
@@ -219,7 +218,7 @@ def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, numbe
     counted, groups = Input.groups.fget, []
     noted = property(lambda table: groups.append(counted(table)) or groups[-1])
     monkeypatch.setattr(Input, "groups", noted)
-    monkeypatch.setattr("seepage.data.spark.jobs.TASKS_PER_CORE", 10)
+    monkeypatch.setattr("seepage.data.spark.TASKS_PER_CORE", 10)
     draw = np.random.default_rng(8)
     table = pa.table(
         {

@@ -8,8 +8,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from seepage.data.counting.distinct import record_priorities
-from seepage.data.spark import _one_line, translated_errors
-from seepage.data.spark.jobs import Failed, Shard, merge_results, plan_shards, task_row
+from seepage.data.spark import (
+    Failed,
+    Shard,
+    _one_line,
+    merge_results,
+    plan_shards,
+    task_row,
+    translated_errors,
+)
 from seepage.data.table.bins import NumberSummary
 from seepage.errors import TableError
 
@@ -42,7 +49,7 @@ def test_results_are_merged_for_any_groups():
 
 
 def test_a_result_too_large_for_spark_raises(monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.jobs.MAX_BYTES", 2000)
+    monkeypatch.setattr("seepage.data.spark.MAX_BYTES", 2000)
     fits, exceeds = (task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000))
     assert outcome([fits]) == [bytes(1900)]
     (failed,) = outcome([exceeds])
@@ -128,7 +135,7 @@ def test_a_shard_reads_its_row_groups_only(tmp_path):
 
 
 def test_no_shard_is_larger_than_the_largest(tmp_path, monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.jobs.MAX_SHARD", 15)
+    monkeypatch.setattr("seepage.data.spark.MAX_SHARD", 15)
     (file,) = files = [written(tmp_path / "0.parquet", [5] * 9)]
     assert [shard.groups[str(file)] for shard in plan_shards(files, cores=1)] == [
         [0, 1, 2],

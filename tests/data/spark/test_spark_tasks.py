@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.data.spark import engine
-from seepage.data.spark.jobs import Input
+from seepage.data.spark import Input, engine
 from seepage.data.table import TableOptions
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError

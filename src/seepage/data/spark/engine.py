@@ -16,8 +16,7 @@ from seepage.data.counting import PairAccumulator
 from seepage.data.counting.distinct import Gathering
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import merge_pairs, widened
-from seepage.data.spark import translated_errors
-from seepage.data.spark.jobs import Input, open_input, run
+from seepage.data.spark import Input, open_input, run, translated_errors
 from seepage.data.table import TableOptions
 from seepage.data.table.column import Column
 from seepage.data.table.persons import RandomPart, RecordChoice
