@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import seepage as sp
 from plan_examples import DOMAIN, counts, people, plan_for, plan_of_totals
 from seepage.data import Attribute, Domain
+from seepage._numerics import summed_up
 from seepage.data.datasets import load_pairs
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
@@ -265,3 +266,26 @@ def test_a_public_attribute_beside_a_delta():
         table, 1.0, mechanism=mechanism, delta={"a": 0.1, "b": 0.0}, guarantee="merged"
     )
     assert np.isinf(totals.values).all()
+
+
+@pytest.mark.parametrize("guarantee", ["worst", "independent"])
+@pytest.mark.parametrize(
+    "given", [sp.GRR(2, 0.2), sp.GRR(2, 3.0), sp.BasicRAPPOR(2, 0.3, 0.4, 0.8), "basic-rappor"]
+)
+def test_a_calibrated_plan_collects_by_the_mechanisms_of_its_totals(given, guarantee):
+    """An object keeps its budget and parameters: another one would leak more than the totals."""
+    named = {"sex": given, "job": "grr", "age": "grr", "ill": "grr"}
+    plan = sp.calibrate(PAIRS, 4.0, guarantee=guarantee, mechanism=named)
+    if not isinstance(given, str):
+        assert plan.mechanisms["sex"].describe() == given.describe()
+        assert plan["sex"].epsilon == given.epsilon
+    assert plan.check(PAIRS).totals == pytest.approx(plan.totals, rel=1e-12)
+
+
+def test_totals_for_the_population_count_the_budget_of_an_object():
+    """Its budget, not that of the other attributes, which is smaller here."""
+    records = Records.from_data(people(2000), domain=DOMAIN).select(["sex", "ill"])
+    options = {"guarantee": "merged", "scope": "population"}
+    plan = sp.calibrate(records, 2.0, mechanism={"sex": "grr", "ill": sp.GRR(2, 1.5)}, **options)
+    assert plan["sex"].epsilon < plan["ill"].epsilon == 1.5
+    assert plan.totals.tolist() == [min(2.0, summed_up(plan.epsilons))] * 2

@@ -243,7 +243,7 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     if problem.excess(totals.values) > 0:
         raise AssertionError("a calibrated total exceeds its limit")
     if scope == "population" and totals.guarantee != "worst":
-        totals = replace(totals, values=_proven_totals(problem, epsilons))
+        totals = replace(totals, values=_proven_totals(problem, totals))
     notes: tuple[str, ...] = tuple(found)
     if options.audit and GUARANTEES[totals.guarantee].kind == "assumed":
         notes = (*notes, _audit_note(problem, epsilons, bool(totals.deltas.any())))
@@ -311,14 +311,14 @@ def _without_monotone_totals(problem: Problem) -> str | None:
     return None
 
 
-def _proven_totals(problem: Problem, epsilons: Floats) -> Floats:
+def _proven_totals(problem: Problem, totals: TotalLeakage) -> Floats:
     """Return the proven total of each attribute for the population: its limit or sum of budgets.
 
     Budgets are the largest that pass on the same records that certify them.  That proves the
     limits, not totals that happen to be lower [theory-population: Budgets chosen by looking].
     """
-    worst = np.inf if problem.public.any() else summed_up(epsilons.tolist())
-    return np.minimum(problem.limits, worst)
+    budgets = [release.epsilon for release in totals.matrix.releases]
+    return np.minimum(problem.limits, np.inf if problem.public.any() else summed_up(budgets))
 
 
 def _audit_note(problem: Problem, epsilons: Floats, has_delta: bool) -> str:
