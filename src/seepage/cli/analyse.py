@@ -120,7 +120,7 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
       seepage report plan.json --evidence evidence/
       seepage report strict.json loose.json --output both.html
     """
-    from seepage.plan.plan_file import is_plan_file
+    from seepage.plan.plan_check import is_plan_file
 
     if evidence is not None and (len(results) > 1 or not is_plan_file(results[0])):
         reject_options(["evidence"], "an evidence pack is of one plan")

@@ -246,20 +246,20 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the plan's file, as plain JSON with its digest."""
-        from seepage.plan.plan_file import PlanFile
+        from seepage.plan.plan_check import PlanFile
 
         return dict(msgspec.json.decode(msgspec.json.encode(PlanFile.of(self), enc_hook=str)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a JSON file, which appears whole or not at all."""
-        from seepage.plan.plan_file import save_plan
+        from seepage.plan.plan_check import save_plan
 
         save_plan(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Plan":
         """Return the plan of a file that `save` wrote; one that was edited raises an InputError."""
-        from seepage.plan.plan_file import load_plan
+        from seepage.plan.plan_check import load_plan
 
         return load_plan(path)
 
