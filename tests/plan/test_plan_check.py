@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from plan_examples import DOMAIN, counts, people, plan_for, plan_of_totals
-from seepage.data import Attribute, Domain
 from seepage._numerics import summed_up
+from seepage.data import Attribute, Domain
 from seepage.data.datasets import load_pairs
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
@@ -283,9 +283,9 @@ def test_a_calibrated_plan_collects_by_the_mechanisms_of_its_totals(given, guara
 
 
 def test_totals_for_the_population_count_the_budget_of_an_object():
-    """Its budget, not that of the other attributes, which is smaller here."""
+    """Its own budget, not that of the other attribute, which is smaller."""
     records = Records.from_data(people(2000), domain=DOMAIN).select(["sex", "ill"])
-    options = {"guarantee": "merged", "scope": "population"}
-    plan = sp.calibrate(records, 2.0, mechanism={"sex": "grr", "ill": sp.GRR(2, 1.5)}, **options)
-    assert plan["sex"].epsilon < plan["ill"].epsilon == 1.5
-    assert plan.totals.tolist() == [min(2.0, summed_up(plan.epsilons))] * 2
+    limits, named = {"sex": 0.6, "ill": 2.0}, {"sex": "grr", "ill": sp.GRR(2, 1.5)}
+    plan = sp.calibrate(records, limits, mechanism=named, guarantee="merged", scope="population")
+    assert plan["sex"].epsilon < plan["ill"].epsilon / 2 == 0.75
+    assert plan.totals.tolist() == [0.6, min(2.0, summed_up(plan.epsilons))]
