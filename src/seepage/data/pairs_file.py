@@ -33,6 +33,9 @@ VERSION = 1
 DIGEST_KEY = b"seepage sha256"
 """Metadata key of the digest of the counts and the domain."""
 
+COLUMNS = ["cell", "count"]
+"""The columns that the package reads; the others are for readers of Parquet."""
+
 
 class _FormatVersion(msgspec.Struct):
     version: int
@@ -127,7 +130,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     metadata = table.schema.metadata or {}
     header = _read_header(file, metadata.get(FILE_KEY))
     try:
-        cells, counts = (table.column(name).to_numpy() for name in ("cell", "count"))
+        cells, counts = (_integers(table.column(name).combine_chunks()) for name in COLUMNS)
         if _digest(metadata[FILE_KEY], cells, counts) != metadata.get(DIGEST_KEY):
             raise DomainError("it was changed after it was written")
         domain = Domain.from_dicts(header.attributes)
@@ -146,6 +149,14 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
         raise _damaged(file, str(problem)) from None
 
 
+def _integers(array: "pa.Array") -> Integers:
+    """Return the integers of an Arrow array, whose `to_numpy` would import pandas."""
+    if str(array.type) != "int64" or array.null_count:
+        raise DomainError("cells and counts must be integers")
+    numbers = np.frombuffer(array.buffers()[1] or b"", np.int64)
+    return numbers[array.offset : array.offset + len(array)]
+
+
 def _read(file: Path) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -154,7 +165,7 @@ def _read(file: Path) -> "pa.Table":
         raise TableError(f"there is no file {str(file)!r}")
     try:
         with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
-            return parquet.read(["cell", "count"])
+            return parquet.read(COLUMNS)
     except PermissionError:
         raise TableError(f"{file} cannot be read: permission denied") from None
     except (OSError, UnicodeError, pa.ArrowException):
