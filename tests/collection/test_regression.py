@@ -14,6 +14,7 @@ import seepage as sp
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, plan_for, product, three_forms
 from real_data import real_data
 from seepage.collection import report_vectors
+from seepage.collection.maximum_likelihood import FormReports, LogitLikelihood
 from seepage.collection.regression import Variable, parse_formula
 from seepage.designs.report_channels import MatrixChannel
 from seepage.errors import InputError
@@ -307,3 +308,23 @@ def test_what_cannot_be_estimated_is_said():
         plan.regress(reports, "job[nurse] ~ age")
     with pytest.raises(InputError, match="randomiser must have the answers of 'ill'"):
         sp.regress(PEOPLE, "ill ~ sex", randomiser=np.full((3, 3), 1 / 3))
+
+
+def test_frequencies_of_zero_do_not_hide_the_coefficients():
+    """Cells that nobody is in have a maximum at 0, which logarithms approach without an end."""
+    draw = np.random.default_rng(0)
+    cells = np.arange(16)
+    x, event = cells % 2, cells // 2 % 2 == 1
+    given = np.where(event, np.where(x, 0.56, 0.14), np.where(x, 0.44, 0.86))
+    p = 0.5 * given * draw.dirichlet([0.3] * 4)[cells // 4]
+    forms = []
+    for _ in range(3):
+        channel = np.exp(2.0 * (draw.random((26, 16)) < 0.5))
+        channel /= channel.sum(axis=0)
+        counts = draw.multinomial(2_400, channel @ p / (channel @ p).sum()).astype(float)
+        forms.append(FormReports([channel], counts, counts, x, event))
+    found, covariance = LogitLikelihood(np.array([[1.0, 0.0], [1.0, 1.0]]), forms).maximise(False)
+    truth = np.log(0.14 / 0.86), np.log(0.56 / 0.44 * 0.86 / 0.14)
+    errors = np.sqrt(np.diag(covariance))
+    assert (errors < 0.5).all()
+    assert (np.abs(found - truth) < 3 * errors).all()

@@ -52,6 +52,9 @@ MAX_STEPS, MAX_CHANGE = 100, 4.0
 MAX_PREDICTOR, MAX_ERROR = 20.0, 1e3
 """Linear predictors and standard errors of them above which coefficients are not determined."""
 
+NO_RISE = 1e-5
+"""Rise of the logarithm of the likelihood of one person's weight: 0.005 standard errors or less."""
+
 CHUNK_ENTRIES = 1 << 18
 """Likelihoods that are summed at once: they fit into the cache."""
 
@@ -121,6 +124,7 @@ class LogitLikelihood(NamedTuple):
         count, records = self.design.shape[1], sum(form.weights.sum() for form in self.forms)
         parameters = np.zeros(sum(self.design.shape) + sum(len(form.free) for form in self.forms))
         value, gradient, information, hessian = self.derivatives(parameters)
+        small = NO_RISE * sum(form.squares.sum() for form in self.forms) / records
         for _ in range(MAX_STEPS):
             diagonal = np.maximum(np.diag(information), np.abs(np.diag(hessian)))
             step = _inverse(hessian, diagonal) @ gradient
@@ -129,10 +133,11 @@ class LogitLikelihood(NamedTuple):
             while (found := self.derivatives(parameters + step))[0] < value - 1e-12 * records:
                 step = step / 2.0
             rise, parameters = gradient @ step, parameters + step
+            stalled = rise < small and found[0] < value + 1e-12 * records
             value, gradient, information, hessian = found
-            if rise < 1e-14 * records:
+            if rise < 1e-14 * records or stalled:  # frequencies of 0 may fall without an end
                 break
-        else:
+        if rise > small:
             raise _undetermined()
         beta, covariance = parameters[:count], _inverse(information, np.diag(information))
         known = (covariance @ information)[:count, :count]
