@@ -194,12 +194,55 @@ def test_a_constant_column_changes_nothing_but_the_mean():
     )
 
 
-def test_mechanisms_and_references_are_names() -> None:
+def duchi(k: int) -> sp.MatrixMechanism:
+    """A binary report for the mean of numbers, which cannot estimate every frequency."""
+    high = np.linspace(1, np.e, k) / (1 + np.e)
+    return sp.MatrixMechanism(np.column_stack([high, 1 - high]), name="duchi")
+
+
+def test_objects_and_mappings_are_scored_beside_names() -> None:
+    pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
+    mixed = {"sex": "grr", "race": duchi(5), "income": sp.GRR(2, 0.5)}
+    found = sp.benchmark_mechanisms(pairs, [1.0, 2.0], mechanisms=["grr", mixed])
+    assert [(score.mechanism, round(score.epsilon, 9)) for score in found.scores] == [
+        ("grr", 1.0),
+        ("grr, duchi", 1.0),
+        ("grr", 2.0),
+        ("grr, duchi", 2.0),
+    ]
+    own = {"mine": {name: sp.OUE(pairs.domain[name].size, 1.0) for name in pairs.domain.names}}
+    [score] = sp.benchmark_mechanisms(pairs, [1.0, 2.0], mechanisms=own).scores
+    [named] = sp.benchmark_mechanisms(pairs, [1.0], mechanisms={"mine": "oue"}).scores
+    fields = ("epsilon", "frequency_error", "zero_one_error", "normalised_tcpl", "estimates")
+    assert all(getattr(score, name) == getattr(named, name) for name in fields)
+    with pytest.raises(sp.InputError, match="must have different names"):
+        sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["grr", sp.GRR(2, 1.0)])
+    with pytest.raises(sp.InputError, match="mechanism must be given for every attribute"):
+        sp.benchmark_mechanisms(pairs, [1.0], mechanisms={"one": {"sex": "grr"}})
+
+
+def test_a_mechanism_that_cannot_estimate_every_frequency_stays_in_the_results() -> None:
+    pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
+    mixed = {"sex": "grr", "race": duchi(5), "income": "grr"}
+    found = sp.benchmark_mechanisms(pairs, [1.0], mechanisms={"grr": "grr", "for means": mixed})
+    grr, limited = found.scores
+    assert grr.estimates == "every frequency"
+    assert limited.estimates == "1 linear combination of the 5 frequencies"
+    assert limited.frequency_error is limited.expected_frequency_error is None
+    assert limited.zero_one_error == pytest.approx(limited.expected_zero_one_error, abs=0.01)
+    assert 0 < limited.normalised_tcpl < 1
+    assert found.to_arrow().column("frequency_error").null_count == 1
+    assert len(found.chart().to_dict()["hconcat"]) == 3
+    alone = sp.benchmark_mechanisms(pairs, [1.0], mechanisms={"for means": mixed})
+    assert len(alone.chart().to_dict()["hconcat"]) == 1
+
+
+def test_a_mechanism_object_is_a_reference_too() -> None:
     pairs = sp.load_pairs("adult").select(["sex", "income"])
-    with pytest.raises(sp.InputError, match="mechanism"):
-        sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["grr", "no such"])
-    with pytest.raises(sp.InputError, match="mechanisms must"):
-        sp.benchmark_mechanisms(pairs, [1.0], mechanisms=[sp.GRR(2, 1.0)])
+    grr = sp.GRR(2, 1.0)
+    for reference in (grr, {"sex": grr, "income": "grr"}):
+        [score] = sp.benchmark_analysers(pairs, [1.0], reference=reference, chosen=["ITS"]).scores
+        assert (score.reference, score.region) == ("grr", "P1")
     with pytest.raises(sp.InputError, match="reference must be"):
         sp.benchmark_analysers(pairs, [1.0], reference=3)
 

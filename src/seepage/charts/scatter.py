@@ -120,15 +120,16 @@ def _regions(ends: dict[str, float]) -> Any:
 
 
 @printable_names
-def mechanism_chart(rows: Rows) -> Any:
+def mechanism_chart(given: Rows) -> Any:
     """Return three panels of utility error against normalised total leakage.
 
     The first two are the paper's: frequency and 0-1 error against the leakage of the inferred
-    value.  The third sets the frequency error against the leakage of the whole report.
+    value.  The third sets the frequency error against the leakage of the whole report.  Scores
+    without a frequency error are in the second panel only.
 
     Parameters
     ----------
-    rows
+    given
         The fields of `MechanismScore`.
     """
     panels: list[tuple[str, str, str, Any]] = [
@@ -137,9 +138,12 @@ def mechanism_chart(rows: Rows) -> Any:
         ("frequency_error", "normalised_tcpl", "Frequency error, whole report", "log"),
     ]
     titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
-    shapes = alt.Scale(domain=charts.distinct_in(rows, "mechanism"), range=SHAPES)
+    shapes = alt.Scale(domain=charts.distinct_in(given, "mechanism"), range=SHAPES)
     drawn = []
     for error, leakage, title, kind in panels:
+        rows = [row for row in given if row[error] is not None]
+        if not rows:
+            continue
         points = charts.chart_of(_with_budget_text(rows)).mark_point(
             size=110, filled=True, opacity=0.8
         )
@@ -160,7 +164,7 @@ def mechanism_chart(rows: Rows) -> Any:
                     axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
                 ),
                 shape=alt.Shape("mechanism:N", title="Mechanism", scale=shapes),
-                color=charts.coloured("epsilon", _budgets(rows), "Epsilon"),
+                color=charts.coloured("epsilon", _budgets(given), "Epsilon"),
                 tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
             ).properties(width=SIDE - 60, height=SIDE - 60, title=title)
         )

@@ -195,13 +195,14 @@ def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Float
 
 
 def reference_leakages(
-    reference: str, pairs: PairCounts, epsilon: float, rng: int, delta: float = 0.0
+    reference: Any, pairs: PairCounts, epsilon: float, rng: int, delta: Any = 0.0
 ) -> Floats:
     """Return the reference leakages of a benchmark, see `benchmark_analysers`."""
-    kind, _, name = _checks.text(reference, "reference").partition(":")
-    if kind in MECHANISMS and MECHANISMS[kind].approximate:
+    kind, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
+    if not kind or (kind in MECHANISMS and MECHANISMS[kind].approximate):
         view: Any = name or "report"
-        return leakage_matrix(pairs, epsilon, mechanism=kind, delta=delta, view=view).values
+        how = kind or reference
+        return leakage_matrix(pairs, epsilon, mechanism=how, delta=delta, view=view).values
     if kind == "statistical":
         from seepage.study import estimate_leakage
 

@@ -1,5 +1,6 @@
 """The benchmarks of analysers and of mechanisms [paper, sections V-A and V-B]."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -11,7 +12,7 @@ from seepage._numerics import Floats
 from seepage._options import takes
 from seepage._registry import MECHANISMS
 from seepage._results import Result
-from seepage.data import how_many, sample_caution
+from seepage.data import for_each, how_many, sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.table import DataOptions
@@ -118,6 +119,17 @@ class Benchmark(Result):
         return chart.properties(title=sizes["data"]) if sizes else chart
 
 
+def _parts(choice: Any) -> list[Any]:
+    """Return the names and objects of a choice of mechanisms."""
+    return list(choice.values()) if isinstance(choice, Mapping) else [choice]
+
+
+def _label(choice: Any, parameter: str) -> str:
+    """Return the name of a mechanism, or those of a mapping, joined."""
+    names = [_checks.text(getattr(part, "name", part), parameter) for part in _parts(choice)]
+    return ", ".join(dict.fromkeys(names))
+
+
 @dataclass(frozen=True)
 class AnalyserScore:
     """Undershoot and overshoot of one analyser on one data set at one epsilon.
@@ -149,13 +161,14 @@ class AnalyserOptions(BenchmarkOptions):
     ----------
     reference
         `"bound"` (Algorithm 2), a mechanism (`"grr"`, `"oue:inferred"`), or `"statistical:oue"`:
-        the plug-in estimate of the statistical method with 50 replicas.
+        the plug-in estimate of the statistical method with 50 replicas; a `Mechanism`, or a mapping
+        from attribute to name or `Mechanism`.
     chosen
         Names of analysers, or analysers; all registered ones by default.
     """
 
     epsilons: Any = field(default=(1.0,), kw_only=False)
-    reference: str = "bound"
+    reference: Any = "bound"
     chosen: Sequence[str | Analyser] | None = None
 
 
@@ -180,6 +193,7 @@ def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
     [('SPL-ANL', 'R2'), ('ITS', 'R1')]
     """
     tables = options.counted(data if isinstance(data, Mapping) else {"data": data})
+    label = _label(options.reference, "reference")
     analysers = as_analysers(options.chosen)
     scores: list[AnalyserScore] = []
     left_out: list[tuple[str, str, str]] = []
@@ -197,9 +211,7 @@ def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
             else:
                 gaps = _gaps(expected, leakages, epsilon)
                 score = *gaps, _region(*gaps)
-                scores.append(
-                    AnalyserScore(name, analyser.name, epsilon, options.reference, *score)
-                )
+                scores.append(AnalyserScore(name, analyser.name, epsilon, label, *score))
             if options.progress is not None:
                 options.progress(len(scores) + len(left_out), len(tasks) * len(analysers))
     return Benchmark(tuple(scores), tables, tuple(dict.fromkeys(left_out)))
@@ -227,7 +239,8 @@ class MechanismScore:
     mechanism, epsilon, delta
         The mechanism's name, the budget of every attribute, and the largest delta of a leakage.
     frequency_error, expected_frequency_error
-        NMSE of all estimated frequencies, sum (f~ - f)^2 / sum f^2: simulated, and in closed form.
+        NMSE of all estimated frequencies, sum (f~ - f)^2 / sum f^2: simulated, and in closed form;
+        None where a mechanism cannot estimate every frequency, see `estimates`.
     zero_one_error, expected_zero_one_error
         0-1 loss of the inferred value, averaged over records, simulated and in closed form.
     normalised_tcpl, normalised_tcpl_inferred
@@ -235,18 +248,21 @@ class MechanismScore:
         1 if Algorithm 2 gives 0.
     bits
         Mean size of one report, in bits.
+    estimates
+        What can be estimated from the reports, in words.
     """
 
     mechanism: str
     epsilon: float
     delta: float
-    frequency_error: float
-    expected_frequency_error: float
+    frequency_error: float | None
+    expected_frequency_error: float | None
     zero_one_error: float
     expected_zero_one_error: float
     normalised_tcpl: float
     normalised_tcpl_inferred: float
     bits: float
+    estimates: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,10 +272,12 @@ class MechanismOptions(BenchmarkOptions):
     Parameters
     ----------
     mechanisms
-        Names of registered mechanisms; the paper's eight by default.
+        A list of names, of `Mechanism` objects, and of mappings from attribute to name or
+        `Mechanism`; or a mapping from a label of your own to such a choice.  The paper's eight by
+        default.  Objects have their own budget, and are scored once if a choice has no name.
     """
 
-    mechanisms: Sequence[str] = EIGHT
+    mechanisms: Any = EIGHT
 
 
 @takes(MechanismOptions)
@@ -289,46 +307,75 @@ def benchmark_mechanisms(data: Any, options: MechanismOptions) -> Benchmark:
     pairs = tables["data"]
     if not pairs.records:
         raise InputError("a benchmark needs records, and these counts have none")
-    names = dict.fromkeys(_checks.texts(options.mechanisms, "mechanisms"))
-    tasks = [(epsilon, name) for epsilon in options.epsilons for name in names]
+    tasks = [
+        (epsilon, label, choice)
+        for epsilon in options.epsilons
+        for label, choice in _labelled(options.mechanisms).items()
+        if epsilon == options.epsilons[0] or any(isinstance(part, str) for part in _parts(choice))
+    ]
     scores: list[MechanismScore] = []
-    for epsilon, name in tasks:
-        scores.append(_score(pairs, name, epsilon, options))
+    for epsilon, label, choice in tasks:
+        scores.append(_score(pairs, label, choice, (epsilon, options.delta), options.rng))
         if options.progress is not None:
             options.progress(len(scores), len(tasks))
     return Benchmark(tuple(scores), tables)
 
 
+def _labelled(mechanisms: Any) -> dict[str, Any]:
+    """Return the choices of mechanisms by label; two of the same label raise."""
+    if isinstance(mechanisms, Mapping):
+        return {_checks.text(label, "mechanisms"): mechanisms[label] for label in mechanisms}
+    given = _checks.items(mechanisms, "mechanisms")
+    choices = {_label(choice, "mechanisms"): choice for choice in given}
+    if len(choices) < len(given):
+        raise InputError(
+            "mechanisms must have different names; give a mapping from labels of your own",
+            parameter="mechanisms",
+        )
+    return choices
+
+
 def _score(
-    pairs: PairCounts, name: str, epsilon: float, options: MechanismOptions
+    pairs: PairCounts, label: str, choice: Any, budget: tuple[float, float], rng: int
 ) -> MechanismScore:
-    """Return the score of one mechanism at one budget."""
-    delta = options.delta if MECHANISMS.find(name).approximate else 0.0
-    used = mechanisms_of(pairs.domain, epsilon, name, delta)
-    report = leakage_matrix(pairs, epsilon, mechanism=name, delta=delta)
-    inferred = leakage_matrix(pairs, epsilon, mechanism=name, delta=delta, view="inferred")
-    bound = leakage_matrix(pairs, epsilon).tcpl
+    """Return the score of one choice of mechanisms at (epsilon, delta)."""
+    epsilon, slack = budget
+    delta = [
+        slack if isinstance(name, str) and MECHANISMS.find(name).approximate else 0.0
+        for name in for_each(pairs.domain, choice, "mechanism")
+    ]
+    used = mechanisms_of(pairs.domain, epsilon, choice, delta)
+    report = leakage_matrix(pairs, epsilon, mechanism=choice, delta=delta)
+    inferred = leakage_matrix(pairs, epsilon, mechanism=choice, delta=delta, view="inferred")
+    budgets = [release.epsilon for release in report.releases]
+    bound = leakage_matrix(pairs, budgets).tcpl
     frequencies = [marginal / pairs.records for marginal in pairs.marginals]
-    seeds = np.random.SeedSequence([options.rng, *name.encode()]).spawn(len(used))
+    seeds = np.random.SeedSequence([rng, *label.encode()]).spawn(len(used))
     simulated = [
         _simulate(each, marginal, np.random.default_rng(stream))
         for each, marginal, stream in zip(used, pairs.marginals, seeds, strict=True)
     ]
     power = sum(float((f**2).sum()) for f in frequencies)
+    limited = [each for each in used if not each.informative]
     parts = list(zip(used, frequencies, strict=True))
     missed = [1 - np.diag(each.inferred_channel()) @ f for each, f in parts]
-    variance = sum(float(each.variance(pairs.records, f).sum()) for each, f in parts)
+    error = expected_error = None
+    if not limited:
+        variance = sum(float(each.variance(pairs.records, f).sum()) for each, f in parts)
+        error = sum(squared_error for squared_error, _ in simulated) / power
+        expected_error = variance / power
     return MechanismScore(
-        mechanism=name,
-        epsilon=epsilon,
-        frequency_error=sum(squared_error for squared_error, _ in simulated) / power,
-        expected_frequency_error=variance / power,
+        mechanism=label,
+        epsilon=max(budgets),
+        frequency_error=error,
+        expected_frequency_error=expected_error,
         zero_one_error=float(np.mean([zero_one for _, zero_one in simulated])),
         expected_zero_one_error=float(np.mean(missed)),
         delta=float(report.deltas.max(initial=0.0)),
         normalised_tcpl=report.tcpl / bound if bound > 0 else 1.0,
         normalised_tcpl_inferred=inferred.tcpl / bound if bound > 0 else 1.0,
         bits=float(np.mean([each.bits for each in used])),
+        estimates=(limited or used)[0].estimable,
     )
 
 
@@ -344,6 +391,10 @@ def _simulate(used: Mechanism, counts: Any, rng: np.random.Generator) -> tuple[f
             wrong.append(used.infer(reports, rng) != true)
             yield reports
 
-    estimate = used.estimate(batches()).frequencies
-    error = float(((estimate - counts / len(codes)) ** 2).sum())
+    error = 0.0
+    if used.informative:
+        estimate = used.estimate(batches()).frequencies
+        error = float(((estimate - counts / len(codes)) ** 2).sum())
+    else:
+        deque(batches(), maxlen=0)
     return error, float(np.concatenate(wrong).mean())

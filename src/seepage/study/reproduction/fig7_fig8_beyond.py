@@ -68,10 +68,12 @@ def _olh_over_ss(rows: list[Row], key: str = "normalised_tcpl_inferred") -> floa
 
 
 def _score_rows(label: str, pairs: PairCounts) -> list[Row]:
-    return [
-        {"data": label, **asdict(score), "mechanism": MECHANISMS[score.mechanism]}
-        for score in benchmark_mechanisms(pairs, rng=SEED).scores
-    ]
+    rows = []
+    for score in benchmark_mechanisms(pairs, rng=SEED).scores:
+        row = {"data": label, **asdict(score), "mechanism": MECHANISMS[score.mechanism]}
+        del row["estimates"]
+        rows.append(row)
+    return rows
 
 
 def _compare_fig7(found: Finding, label: str, pairs: PairCounts, rows: list[Row]) -> None:
