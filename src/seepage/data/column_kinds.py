@@ -14,14 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.data.table.labels import (
-    encoded,
-    is_number_type,
-    is_text_type,
-    number_label,
-    numbers_of,
-    plain,
-)
+from seepage.data.table.arrays import encoded, is_number_type, is_text_type, numbers_of, plain
+from seepage.data.table.labels import number_label
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -168,7 +168,7 @@ class TableOptions:
             raise InputError(
                 "bins must be at most ",
                 Setting("max_values"),
-                f" ({self.max_values:,}), got {_checks.shown(bins)}",
+                f" ({self.max_values:,}), got {bins:,}",
                 parameter="bins",
             )
 

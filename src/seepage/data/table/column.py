@@ -18,21 +18,17 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.data.table import FEW_NUMBERS, TableOptions
-from seepage.data.table.bins import Edges, NoBins, NumberSummary, binned_attribute, bins_of
-from seepage.data.table.labels import (
-    Key,
+from seepage.data.table.arrays import (
     Numbers,
     encoded,
     is_number_type,
-    key_label,
     keys_of,
-    marker_labels,
-    number_label,
     numbers_of,
     plain,
     readable,
-    sort_key,
 )
+from seepage.data.table.bins import Edges, NoBins, NumberSummary, binned_attribute, bins_of
+from seepage.data.table.labels import Key, key_label, marker_labels, number_label, sort_key
 from seepage.errors import DomainError, Setting, TableError, Text
 
 UNSEEN = 2**32 - 1
