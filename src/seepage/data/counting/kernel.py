@@ -311,7 +311,7 @@ def count_with_numpy(
             np.add.at(cells.marginal(index), column, 1)
         _compare(block, schedule, cells)
         for a, b in schedule.tallied.tolist():
-            joint = block[a] * np.intp(cells.capacities[b]) + block[b]
+            joint = block[a].astype(np.intp) * cells.capacities[b] + block[b]
             np.add.at(cells.table(a, b).reshape(-1), joint, 1)
     return -1
 
