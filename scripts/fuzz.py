@@ -194,7 +194,7 @@ def damage(rng: random.Random, folder: Path) -> None:
     elif form == "pairs":
         sp.count_pairs(table).save(path)
     else:
-        sp.calibrate(table, 2.0, mechanism="grr").save(path)
+        sp.calibrate(table, 2.0, mechanism="grr", scope="table").save(path)
     path.write_bytes(damaged(rng, path.read_bytes()))
     if form == "json":
         good = folder / "good.parquet"
