@@ -15,6 +15,8 @@ from packaging.requirements import Requirement
 
 import seepage
 
+collect_ignore = ["spark_daemon.py"]  # run by Spark; it imports pyspark
+
 
 @pytest.fixture(scope="session")
 def needs_spark():
