@@ -54,7 +54,7 @@ def test_a_closed_error_stream_keeps_the_exit_code(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
-@pytest.mark.parametrize("gigabytes", [0.5, 1.8])
+@pytest.mark.parametrize("gigabytes", [0.5, 0.7, 1.5, 1.8])
 def test_too_little_address_space_is_said_in_one_line(tmp_path, gigabytes):
     done = shell(f"ulimit -v {int(gigabytes * 1e6)}; seepage analyse adult", tmp_path)
     assert done.returncode == 2

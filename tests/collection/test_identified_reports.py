@@ -271,7 +271,7 @@ def test_a_second_run_gives_the_same_reports():
 
 def test_another_answer_has_noise_of_its_own():
     """With the noise of the first answer, two reports would tell both answers."""
-    plan, rows = forms_plan(PAIRS, [product(sex=1.0, ill=1.0)]), 2000
+    plan, rows = forms_plan(PAIRS, [product(sex=1.0, ill=1.0)]), 4000
     data = with_identifiers(rows)
     other = data.set_column(
         0, "sex", pa.array(["F" if s == "M" else "M" for s in data["sex"].to_pylist()])

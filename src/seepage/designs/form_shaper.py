@@ -207,8 +207,10 @@ class FormShaper:
 
     def _shape(self, form: Form, prices: Floats, effort: Mapping[str, float]) -> Form | None:
         """Return a form with one shaped report; None if stopped or if no report is found."""
+        if self.stop.is_set():
+            return None
         table = AnswerCounts.of(self.counter, form.attributes, self.protected)
-        if self.stop.is_set() or not table.counts.any():  # of a part without records
+        if not table.counts.any():  # the part that reports are chosen on has no records
             return None
         options: dict[str, Any] = {
             **self._form_limits(form),
