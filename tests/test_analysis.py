@@ -12,6 +12,7 @@ import pytest
 
 import seepage as sp
 from command import run
+from seepage.analysis import sealed
 from seepage.errors import InputError
 from seepage.report import report_page
 
@@ -48,7 +49,7 @@ def test_the_version_shown_is_the_one_that_computed_the_result(tmp_path):
     found = sp.analyse(PEOPLE, 1.0)
     assert f"<dd>{sp.__version__}</dd>" in report_page(found)
     file = tmp_path / "result.json"
-    file.write_text(json.dumps(found.to_dict() | {"seepage": "0.0.7"}))
+    file.write_text(json.dumps(sealed(found.to_dict() | {"seepage": "0.0.7"})))
     loaded = sp.Analysis.load(file)
     assert loaded.version == "0.0.7"
     assert "<dd>0.0.7</dd>" in report_page(loaded)
@@ -84,9 +85,13 @@ def test_a_saved_result_with_a_public_attribute_is_loaded(tmp_path):
 def test_a_result_that_was_edited_is_not_loaded(tmp_path):
     saved = json.loads(SAVED.read_text(encoding="utf-8"))
     saved["cpl"][0][1] /= 2
-    (tmp_path / "edited.json").write_text(json.dumps(saved), encoding="utf-8")
-    with pytest.raises(InputError, match="leakages are not those of the saved counts"):
-        sp.Analysis.load(tmp_path / "edited.json")
+    for content, message in (
+        (saved, "was edited, its content does not match its checksum; analyse anew"),
+        (sealed(saved), "the leakages of .*edited.json are not those of its counts"),
+    ):
+        (tmp_path / "edited.json").write_text(json.dumps(content), encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            sp.Analysis.load(tmp_path / "edited.json")
 
 
 def test_any_data_gives_the_same_analysis(tmp_path):

@@ -1,6 +1,7 @@
 """`analyse`: the leakage of every pair and the totals of every attribute, as one object."""
 
 import base64
+import hashlib
 import os
 import shlex
 import zlib
@@ -124,8 +125,8 @@ class Analysis(Result):
         """Return a saved analysis.
 
         Totals and their evidence are as saved.  Leakages are computed again from the saved pair
-        counts.  An InputError is raised where they are not the saved ones, and for totals below
-        what budgets, leakages and witnesses of the file prove.
+        counts.  An InputError is raised where they are not the saved ones, where the content does
+        not match its checksum, and for totals below what the rest of the file proves.
         """
         from seepage.saved_analysis import read_analysis
 
@@ -141,7 +142,8 @@ class Analysis(Result):
         `domain` and `counts` hold the pair counts, so that the report can be written from the saved
         result alone: base64 of zlib-compressed little-endian int64, first the marginal counts of
         every attribute, then `PairCounts.counts`.  `population` is null if all records were
-        analysed; for a sample, the number of records that it was drawn from.
+        analysed; for a sample, the number of records that it was drawn from.  The `checksum` of all
+        other fields guards against mistakes, not against forgery, see `sealed`.
         """
         matrix = self.matrix
         content = {
@@ -178,8 +180,7 @@ class Analysis(Result):
             "domain": matrix.domain.to_dicts(),
             "counts": _packed(matrix.pairs),
         }
-        ready: dict[str, Any] = json_ready(content)
-        return ready
+        return sealed(json_ready(content))
 
     def _headline(self) -> str:
         largest = [f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals.totals]
@@ -307,6 +308,15 @@ def _summary(total: TotalLeakage) -> dict[str, Any]:
 def _packed(pairs: PairCounts) -> str:
     numbers = np.concatenate([*pairs.marginals, pairs.counts]).astype("<i8")
     return base64.b64encode(zlib.compress(numbers.tobytes())).decode("ascii")
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a file with the checksum (SHA-256) of its other fields."""
+    import msgspec
+
+    stated = {key: value for key, value in content.items() if key != "checksum"}
+    encoded = msgspec.json.encode(stated, order="sorted")
+    return {**stated, "checksum": hashlib.sha256(encoded).hexdigest()}
 
 
 def common_or_list(values: list[Any]) -> Any:

@@ -113,6 +113,7 @@ def test_count_then_analyse_equals_analysing_the_table(survey, tmp_path):
     )
     for found in (first, second):
         del found["verdict"]["settle"]  # it names the file
+        del found["checksum"]  # of name and table too
     assert first == second
     assert sp.load_pairs(pairs).domain["age"].values == ("[18, 40)", "[40, 60)", "[60, 90]")
 

@@ -6,6 +6,7 @@ import pytest
 from report_pages import ProcessorClock, analysed, synthetic
 
 import seepage as sp
+from seepage.analysis import sealed
 from seepage.report import report_page
 
 ODD = [
@@ -310,7 +311,7 @@ def test_a_witness_that_is_not_confirmed_says_so(opened, tmp_path):
         result["totals"]["witness"]["evidence"], ["-inf", "inf", 0.5], strict=True
     ):
         found |= {"held_out": held_out, "own": None}
-    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    (tmp_path / "result.json").write_text(json.dumps(sealed(result)), encoding="utf-8")
     text = opened(sp.Analysis.load(tmp_path / "result.json")).inner_text("#totals")
     assert "not confirmed by people held out of the search" in text
     assert "infinitely many nats on people not searched" in text
