@@ -118,6 +118,13 @@ def inner_probability(value: Any, name: str) -> float:
     return number
 
 
+def confidence(value: Any, name: str) -> float:
+    """Return the confidence of a limit as a float, in [0.5, 1)."""
+    if (number := inner_probability(value, name)) < 0.5:
+        raise violation(name, "at least 0.5", value)
+    return number
+
+
 def real(value: Any, name: str) -> float:
     """Return a real number as a float; booleans and strings raise."""
     if isinstance(value, (bool, str, bytes)) or value is None:
@@ -138,6 +145,11 @@ def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> 
         rule = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
         raise violation(name, f"an integer {rule}", value)
     return number
+
+
+def draws(value: Any, name: str, minimum: int = 0) -> int:
+    """Return a number of records, reports or people to draw."""
+    return integer(value, name, minimum, MAX_DRAWS)
 
 
 def flag(value: Any, name: str) -> bool:
@@ -249,17 +261,17 @@ def generator(rng: Any, name: str = "rng") -> "np.random.Generator":
     return np.random.default_rng(None if rng is None else integer(rng, name, 0))
 
 
-def set_seed(options: Any, maximum: int | None = None, *, required: bool = False) -> None:
-    """Replace the field `rng` of frozen options by its seed, drawn where it is a generator.
-
-    It is an integer of at least 0, a `numpy.random.Generator`, or None unless it is required.
-    """
-    rng = options.rng
+def seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int | None:
+    """Return an integer of at least 0, drawn for a `numpy.random.Generator`; or None."""
     if type(rng).__name__ == "Generator" and hasattr(rng, "integers"):
         rng = int(rng.integers(2**63))
-    if rng is not None or required:
-        rng = integer(rng, "rng", 0, maximum)
-    object.__setattr__(options, "rng", rng)
+    return None if rng is None else integer(rng, name, 0, maximum)
+
+
+def set_seed(options: Any, maximum: int | None = None, *, required: bool = False) -> None:
+    """Replace the field `rng` of frozen options by its `seed`; None raises if it is required."""
+    given = seed(options.rng, "rng", maximum)
+    object.__setattr__(options, "rng", integer(given, "rng", 0) if required else given)
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:

@@ -36,10 +36,21 @@ def option(default: Any, **how: Any) -> Any:
         How the command line reads it: `short` ("-e"), `name` (if it is not that of the field with
         dashes), `type` (where the annotation does not say), `choices`, `metavar`, `repeat` if
         several values are given by as many options, and `each` for a second option that sets the
-        value of one attribute (`--epsilon-of NAME=VALUE`).
+        value of one attribute (`--epsilon-of NAME=VALUE`).  And `check`, see `check_fields`.
     """
     made = {"default_factory": dict} if default is dict else {"default": default}
     return field(**made, metadata={"option": True, **how})
+
+
+def check_fields(options: Any) -> None:
+    """Replace values of frozen options by what the `check` of their fields returns, or raise.
+
+    It is a function of the value and the field's name; a default is not checked.
+    """
+    for one in fields(options):
+        value = getattr(options, one.name)
+        if "check" in one.metadata and value is not one.default:
+            object.__setattr__(options, one.name, one.metadata["check"](value, one.name))
 
 
 def descriptions(kind: type) -> dict[str, str]:
@@ -192,7 +203,7 @@ def _signature(function: Callable[..., Any], options: Any) -> inspect.Signature:
     depth = {
         name: distance
         for distance, base in reversed(list(enumerate(options.__mro__)))
-        for name in vars(base).get("__annotations__", ())
+        for name in inspect.get_annotations(base)
     }
     defaults = {one.name: one.default_factory for one in fields(options)}
     keywords = [

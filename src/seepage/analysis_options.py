@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from seepage import _checks
@@ -74,19 +75,10 @@ class AnalysisOptions(DataOptions):
     confidence: float = option(0.95)
     reports: int = option(20_000)
     sample: int | None = option(None, metavar="N")
-    rng: Any = option(0, name="seed")
-    people: int | None = option(None, metavar="N")
-    name: str | None = None
-    command: str = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.name is not None:
-            _checks.text(self.name, "name")
-        _checks.text(self.command, "command")
-        _checks.set_seed(self)
-        if self.people is not None:
-            _checks.integer(self.people, "people", 0, _checks.MAX_DRAWS)
+    rng: Any = option(0, name="seed", check=_checks.seed)
+    people: int | None = option(None, metavar="N", check=_checks.draws)
+    name: str | None = field(default=None, metadata={"check": _checks.text})
+    command: str = field(default="", metadata={"check": _checks.text})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,31 +124,18 @@ class AuditOptions(DataOptions):
     """
 
     claim: Any = field(kw_only=False)
-    delta: float = option(0.0)
-    record_claim: float | None = option(None)
+    delta: float = option(0.0, check=_checks.delta)
+    record_claim: float | None = option(None, check=_checks.epsilon)
     values: Any = option(None, type=Sequence[str])
     reports: Any = option(None, type=Sequence[str])
-    samples: int = option(20_000)
-    rounds: int | None = option(None)
+    samples: int = option(20_000, check=partial(_checks.draws, minimum=1))
+    rounds: int | None = option(None, check=partial(_checks.integer, minimum=1, maximum=2**53))
     memoised: bool | None = None
     linked: Any = None
-    attribute: str | None = option(None)
-    confidence: float = option(0.95)
+    attribute: str | None = option(None, check=_checks.text)
+    confidence: float = option(0.95, check=_checks.confidence)
     rng: Any = option(0, name="seed")
     data: Any = None
     reported: Any = option((), type=Sequence[str])
     guarantee: str | Iterable[str] = option(("independent", "worst"), type=Sequence[str])
     command: str = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _checks.delta(self.delta)
-        if _checks.inner_probability(self.confidence, "confidence") < 0.5:
-            raise _checks.violation("confidence", "at least 0.5", self.confidence)
-        _checks.integer(self.samples, "samples", 1, _checks.MAX_DRAWS)
-        if self.attribute is not None:
-            _checks.text(self.attribute, "attribute")
-        if self.rounds is not None:
-            _checks.integer(self.rounds, "rounds", 1, _checks.MAX_RECORDS)
-        if self.record_claim is not None:
-            _checks.epsilon(self.record_claim, "record_claim")

@@ -81,7 +81,6 @@ def curve_panels(
     series: list[str],
     dashed: dict[str, int] | None = None,
     diagonal: str = "",
-    legend: str = "",
     top: float | None = None,
 ) -> Any:
     """Return lines, one panel for each value of `panel`.
@@ -98,8 +97,6 @@ def curve_panels(
         The index in `DASHES` by series; 0, solid, by default.
     diagonal
         The label of the line y = x, which is drawn in grey unless this is empty.
-    legend
-        The title of the legend.
     top
         The end of the vertical axis, where lines are cut; by default all are drawn whole.
     """
@@ -116,7 +113,7 @@ def curve_panels(
             .encode(
                 x=alt.X("x:Q", title=x_title),
                 y=alt.Y("y:Q", title=chosen[0]["axis"], scale=scale),
-                color=charts.coloured("series", series, legend, legend=entries),
+                color=charts.coloured("series", series, legend=entries),
                 strokeDash=alt.StrokeDash(
                     "series:N", sort=series, scale=alt.Scale(domain=series, range=dashes)
                 ),

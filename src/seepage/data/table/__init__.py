@@ -24,7 +24,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from seepage import _checks
-from seepage._options import changed, option
+from seepage._options import changed, check_fields, option
 from seepage._results import Progress
 from seepage.data import ALL_OTHERS, Domain
 from seepage.errors import InputError, Setting, TableError
@@ -258,6 +258,7 @@ class DataOptions(TableOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_fields(self)
         _checks.choice(self.engine, "engine", ENGINES)
         _checks.progress(self.progress)
 
