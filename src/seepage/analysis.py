@@ -32,9 +32,9 @@ from seepage.data.table import DataOptions
 from seepage.errors import Text
 from seepage.leakage import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.totals import GUARANTEES, TotalLeakage, TotalsComparison
+from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import Experience, default_people, experience_of
-from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_totals
+from seepage.totals.total import FROM_PAIRS, TotalsComparison, TotalSettings, compare_totals
 from seepage.verdict import Verdict, judge, lower_text, upper_text
 
 Limit = float | Sequence[float | None] | None

@@ -17,10 +17,18 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals import GUARANTEES, KINDS, Kind, TotalLeakage, TotalsComparison
-from seepage.totals.composition import independent_totals, sum_totals, worst_totals
+from seepage.totals import (
+    GUARANTEES,
+    KINDS,
+    Kind,
+    TotalLeakage,
+    independent_totals,
+    sum_totals,
+    worst_totals,
+)
 from seepage.totals.experienced import Experience
 from seepage.totals.likelihood_columns import JointWitness
+from seepage.totals.total import TotalsComparison
 from seepage.verdict import lower_bounds
 
 HINT = "an analysis is written as JSON"
@@ -137,7 +145,7 @@ def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
     least the leakage of every report in the file, see `lower_bounds`, and its own witness's.
     """
     known = {
-        "worst": worst_totals(matrix.releases, matrix.view)[0],
+        "worst": worst_totals(matrix)[0],
         "independent": independent_totals(matrix)[0],
         "sum": sum_totals(matrix)[0],
     }

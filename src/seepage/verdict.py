@@ -18,13 +18,8 @@ from seepage._results import Result, json_ready
 from seepage.errors import Setting, Text
 from seepage.leakage import find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.totals import (
-    GUARANTEES,
-    NEEDS_RECORDS,
-    TotalLeakage,
-    TotalsComparison,
-    direct_leakage,
-)
+from seepage.totals import GUARANTEES, NEEDS_RECORDS, TotalLeakage, direct_leakage
+from seepage.totals.total import TotalsComparison
 
 State = Literal["within", "exceeded", "not certifiable"]
 STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")

@@ -13,8 +13,8 @@ import seepage as sp
 from seepage._numerics import summed_up
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
-from seepage.totals import composition as merged_module
-from seepage.totals.composition import independent_totals, sum_totals
+from seepage.totals import independent_totals, sum_totals
+from seepage.totals import merged as merged_module
 from seepage.totals.total import total_leakage
 
 

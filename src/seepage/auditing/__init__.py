@@ -87,9 +87,10 @@ class AuditedClaim:
     @property
     def verdict(self) -> State:
         """Whether the claim holds, is refuted, or is not decided; "holds" without a claim."""
-        lower, upper = self.lower, self.upper
         allowed = math.inf if self.claim is None else self.claim + TOLERANCE * max(1.0, self.claim)
-        return "holds" if upper <= allowed else "refuted" if lower > allowed else "not decided"
+        if self.upper <= allowed:
+            return "holds"
+        return "refuted" if self.lower > allowed else "not decided"
 
     @property
     def told(self) -> str:

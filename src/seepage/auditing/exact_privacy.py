@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -52,7 +52,8 @@ class ExactPrivacy:
     def _decisive(self) -> tuple[Sequence[str], Floats] | None:
         """The outcomes of one report and P(outcome given value), for the values that decide."""
         if self.attribute.pair is None:
-            return self.attribute.channel
+            channel = self.attribute.channel
+            return None if channel is None else (self.attribute.reports, channel)
         u, v = self.attribute.values[:2]
         words = f"{u} and {v}", f"{u} and not {v}", f"{v} and not {u}", f"neither {u} nor {v}"
         return [f"that supports {which}" for which in words], self.attribute.pair
@@ -100,9 +101,7 @@ class ExactPrivacy:
         """
         mechanism = self.attribute.mechanism
         if self.all_reports is not None:
-            rows = np.eye(len(self.all_reports))
-            found = delta_at(rows, self.pure, self.all_reports, epsilon)
-            return (min(1.0, found + 8 * self.repeats * UNIT) if found else 0.0), True
+            return _hockey_stick(self.all_reports, self.pure, self.repeats, epsilon), True
         if isinstance(mechanism, Gaussian) and self.repeats == 1:
             return mechanism.privacy_profile(epsilon), True
         bound = budget_profile(self.pure, 0.0, epsilon)
@@ -149,6 +148,12 @@ class ExactPrivacy:
         return sentence
 
 
+def _hockey_stick(reports: Floats, pure: float, repeats: int, epsilon: float) -> float:
+    """Return the delta of a matrix whose cells are products of so many numbers, rounded up."""
+    found = delta_at(np.eye(len(reports)), pure, reports, epsilon)
+    return min(1.0, found + 8 * repeats * UNIT) if found else 0.0
+
+
 def record_delta(parts: Sequence[ExactPrivacy], epsilon: float) -> float:
     """Return an upper bound on the delta of all reports of several attributes at an epsilon.
 
@@ -163,12 +168,8 @@ def record_delta(parts: Sequence[ExactPrivacy], epsilon: float) -> float:
     cells = math.prod(float(one.size) for one in matrices)
     rows = math.prod(float(len(one)) for one in matrices)
     if len(matrices) == len(parts) and cells * rows <= MAX_PRODUCT:
-        product = np.ones((1, 1))
-        for one in matrices:
-            product = np.kron(product, one).astype(np.float64)
-        repeats = sum(one.repeats for one in parts)
-        found = delta_at(np.eye(len(product)), pure, product, epsilon)
-        return min(1.0, found + 8 * repeats * UNIT) if found else 0.0
+        product = reduce(lambda one, other: np.asarray(np.kron(one, other)), matrices)
+        return _hockey_stick(product, pure, sum(one.repeats for one in parts), epsilon)
     shares = [one.pure / pure if math.isfinite(pure) else 1 / len(parts) for one in parts]
     composed = summed_up(
         one.delta(round_down(share * epsilon, 2))[0]

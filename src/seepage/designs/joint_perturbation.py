@@ -15,7 +15,7 @@ from seepage._numerics import Floats, Integers, largest_within
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.leakage.matrix import leakage_matrix
-from seepage.totals.composition import independent_totals
+from seepage.totals import independent_totals
 
 FIRST_PHASE = 0.1
 """Share of the people in the first phase of Corr-RR."""

@@ -8,9 +8,9 @@ ranked by min(lower, supported): the lower confidence limit for the population,
 determine each other (education and education-num) form one group, with one entry per two groups.
 """
 
-import heapq
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Booleans, ceiling_text, delta_text, floor_text
+from seepage._numerics import Booleans, Floats, ceiling_text, delta_text, floor_text
 from seepage.data import MISSING, short_list
 from seepage.data.channel import Channel
 
@@ -306,39 +306,42 @@ def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
     ('marital-status', 'relationship')
     """
     _checks.integer(count, "count", 0)
+    least = support(matrix)
     if matrix.pairs.pooled:  # without confidence limits
         found = (
-            (leak, matrix.leak_among(leak.target, leak.source, support(matrix)))
+            (leak, matrix.leak_among(leak.target, leak.source, least))
             for leak in matrix.strongest(count)
         )
         return [replace(leak, witness=one.witness, supported=one.value) for leak, one in found]
     intervals, names = matrix.interval(), matrix.domain.names
     group_of = {k: group for group in groups(matrix) for k in group}
-    order = np.lexsort((-intervals.values.ravel(), -intervals.lower.ravel()))
-    heap, leaks = list[tuple[float, int, Leak]](), list[Leak]()
-    seen = set[tuple[tuple[int, ...], ...]]()
-    for index in order.tolist():
-        target, source = divmod(index, len(matrix.domain))
-        ends = group_of[target], group_of[source]
+    leaks, ranks = dict[tuple[tuple[int, ...], ...], Leak](), list[float]()
+    for target, source in ranked_pairs(intervals.lower, intervals.values):
+        limit = intervals.lower[target, source]
         # A rank is at most its lower confidence limit, so no later leak precedes these.
-        while heap and len(leaks) < count and -heap[0][0] >= intervals.lower[target, source]:
-            leaks.append(heapq.heappop(heap)[2])
-        if len(leaks) == count or intervals.lower[target, source] <= 0:
+        if limit <= 0 or bisect_right(ranks, -limit) >= count:
             break
-        if ends[0] != ends[1] and ends not in seen:
-            seen.add(ends)
-            among = matrix.leak_among(target, source, support(matrix))
-            targets, sources = (tuple(names[k] for k in group) for group in ends)
-            leak = replace(
-                intervals[target, source],
-                witness=among.witness,
-                supported=among.value,
-                delta=max(float(matrix.deltas[target, source]), among.delta),
-                targets=targets,
-                sources=sources,
-            )
-            heapq.heappush(heap, (-leak.rank, len(seen), leak))
-    return leaks + [heapq.heappop(heap)[2] for _ in range(min(len(heap), count - len(leaks)))]
+        ends = group_of[target], group_of[source]
+        if ends[0] == ends[1] or ends in leaks:
+            continue
+        among = matrix.leak_among(target, source, least)
+        leaks[ends] = replace(
+            intervals[target, source],
+            witness=among.witness,
+            supported=among.value,
+            delta=max(float(matrix.deltas[target, source]), among.delta),
+            targets=tuple(names[k] for k in ends[0]),
+            sources=tuple(names[k] for k in ends[1]),
+        )
+        insort(ranks, -leaks[ends].rank)
+    return sorted(leaks.values(), key=lambda leak: -leak.rank)[:count]
+
+
+def ranked_pairs(values: Floats, ties: Floats) -> Iterator[tuple[int, int]]:
+    """Return all (target, source) by descending value, and by descending `ties` where equal."""
+    off = np.flatnonzero(~np.eye(len(values), dtype=np.bool_))
+    order = off[np.lexsort((-ties.flat[off], -values.flat[off]))]
+    return zip(*(index.tolist() for index in np.divmod(order, len(values))), strict=True)
 
 
 def same_attributes(matrix: "LeakageMatrix") -> list[tuple[str, ...]]:

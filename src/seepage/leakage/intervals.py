@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 import numpy as np
@@ -22,7 +23,7 @@ from seepage._numerics import Floats, Integers, one_blas_thread, round_up
 from seepage._results import Result, json_ready
 from seepage.data import Domain, check_domain_stands, short_list, target_and_source
 from seepage.errors import InputError
-from seepage.leakage import Leak
+from seepage.leakage import Leak, ranked_pairs
 from seepage.leakage.deviations import binomial_confidence_limit
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import by_kind
@@ -133,7 +134,8 @@ class LeakageIntervals(Result):
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, largest first."""
         _checks.integer(count, "count", 0)
-        return [self._leak(*pair) for pair in ranked_pairs(self.lower, self.values)[:count]]
+        pairs = ranked_pairs(self.lower, self.values)
+        return [self._leak(*pair) for pair in islice(pairs, count)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the intervals as JSON-ready values; rows are targets, columns sources."""
@@ -158,13 +160,6 @@ class LeakageIntervals(Result):
         limits["leakage"] = self.values[off].tolist()
         front = ("target", "source", "lower", "leakage", "delta", "upper")
         return dict.fromkeys(front, ()) | columns | limits
-
-
-def ranked_pairs(values: Floats, ties: Floats) -> list[tuple[int, int]]:
-    """Return all (target, source) by descending value, and by descending `ties` where equal."""
-    off = np.flatnonzero(~np.eye(len(values), dtype=np.bool_))
-    order = off[np.lexsort((-ties.flat[off], -values.flat[off]))]
-    return list(zip(*(index.tolist() for index in np.divmod(order, len(values))), strict=True))
 
 
 def population_intervals(matrix: "LeakageMatrix", confidence: float) -> LeakageIntervals:

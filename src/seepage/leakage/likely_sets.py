@@ -78,14 +78,14 @@ class LikelySets:
         if self._has_singletons(channels.shape[2]):
             return np.asarray(_safe(_singleton_ratios(channels, epsilon).max(axis=1), epsilon, 1))
         budgets = zip(channels, epsilon.tolist(), strict=True)
-        return np.array([self._best_pair(channel, budget).value for channel, budget in budgets])
+        return np.array([self.best_pair(channel, budget).value for channel, budget in budgets])
 
-    def best_pair(self, channel: Floats) -> Pair:
-        """Return the largest log-ratio of one channel, rounded up, with what attains it."""
-        return self._best_pair(channel, self.contrast)
+    def best_pair(self, channel: Floats, contrast: float | None = None) -> Pair:
+        """Return the largest log-ratio of one channel, rounded up, with what attains it.
 
-    def _best_pair(self, channel: Floats, epsilon: float) -> Pair:
-        terms = channel.shape[1]
+        `contrast` replaces that of the sets where given.
+        """
+        epsilon, terms = self.contrast if contrast is None else contrast, channel.shape[1]
         if self._has_singletons(terms):
             ratios = _singleton_ratios(channel, epsilon)
             source = int(ratios.argmax())

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import permutations
+from itertools import islice, permutations
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -17,8 +17,8 @@ from seepage.data.channel import Channel
 from seepage.data.pairs import PairCounts, smoothed
 from seepage.data.table import DataOptions
 from seepage.errors import DomainError
-from seepage.leakage import Leak, Leakage
-from seepage.leakage.intervals import LeakageIntervals, population_intervals, ranked_pairs
+from seepage.leakage import Leak, Leakage, ranked_pairs
+from seepage.leakage.intervals import LeakageIntervals, population_intervals
 from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
 
@@ -167,7 +167,7 @@ class LeakageMatrix(Result):
         found = self._leakages
         return [
             Leak(names[t], names[s], float(found[0, t, s]), delta=float(found[1, t, s]))
-            for t, s in pairs[:count]
+            for t, s in islice(pairs, count)
         ]
 
     def interval(self, confidence: float = 0.95) -> LeakageIntervals:

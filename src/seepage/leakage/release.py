@@ -84,7 +84,8 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
     step = max(1, MAX_PRODUCT_CELLS // max(correlation.shape[0], transition.shape[0]))
     best = (0.0, 0, 0, 0)
     for start in range(0, transition.shape[1], step):
-        candidate = _largest_ratio(correlation, transition[:, start : start + step])
+        columns = _scaled_columns(transition[:, start : start + step])
+        candidate = largest_mixed_ratio(correlation, *columns)
         if candidate[0] > best[0]:
             best = (*candidate[:3], start + candidate[3])
     value, likelier, other, report = best
@@ -97,36 +98,33 @@ def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
     return Leakage(value, witness, delta_at=curve)
 
 
-def _largest_ratio(correlation: Floats, mechanism: Floats) -> tuple[float, int, int, int]:
-    """Return the largest leakage among some columns of a mechanism: value, x, x' and column."""
-    highest = mechanism.max(axis=0)
-    possible = np.flatnonzero(highest)
-    if not len(possible):
-        return 0.0, 0, 0, 0
-    exponents = COLUMN_EXPONENT - np.frexp(highest[possible])[1]
-    columns = np.ldexp(mechanism[:, possible], exponents)
+def _scaled_columns(mechanism: Floats) -> tuple[Floats, Floats]:
+    """Return the excess over the smallest entry of each column, and that entry; columns scaled."""
+    exponents = COLUMN_EXPONENT - np.frexp(mechanism.max(axis=0))[1]
+    columns = np.ldexp(mechanism, exponents)
     common = columns.min(axis=0)
     columns -= common
-    excess = correlation @ columns
-    ratios = _log_ratios(excess, common, len(mechanism))
-    index = int(ratios.argmax())
-    column = excess[:, index]
-    rows = int(column.argmax()), int(column.argmin())
-    return float(ratios[index]), *rows, int(possible[index])
+    return columns, common
 
 
-def _log_ratios(excess: Floats, common: Floats, terms: int) -> Floats:
-    """Return ln max / min of `common + excess` in each column, rounded up.
+def largest_mixed_ratio(
+    correlation: Floats, excess: Floats, common: Floats
+) -> tuple[float, int, int, int]:
+    """Return the largest log-ratio of two rows of W = common + G excess: value, x, x' and column.
 
-    Infinite where only the minimum is 0, and 0 where the report is equally likely under all
-    inputs.  The rounding errors of a sum of `terms` products and of its cells move the logarithm
-    by at most that many units of the share excess / (common + excess), which is added.
+    Rounded up.  Infinite where only the smaller likelihood is 0, and 0 where the report is equally
+    likely under all inputs.  The rounding errors of a sum of products and of its cells move the
+    logarithm by at most that many units of the share excess / (common + excess), which is added.
     """
-    high, low = excess.max(axis=0), excess.min(axis=0)
+    mixed = correlation @ excess
+    high, low = mixed.max(axis=0), mixed.min(axis=0)
     ratios = log_ratio(high - low, common + low, np.inf)
     with np.errstate(invalid="ignore"):
-        guard = 2 * (terms + 8) * UNIT * (high / (common + high))
-    return np.where(high > 0, round_up(ratios, 8) + guard, 0.0)
+        guard = 2 * (len(excess) + 8) * UNIT * (high / (common + high))
+    ratios = np.where(high > 0, round_up(ratios, 8) + guard, 0.0)
+    index = int(ratios.argmax())
+    rows = int(mixed[:, index].argmax()), int(mixed[:, index].argmin())
+    return float(ratios[index]), *rows, index
 
 
 def _check_axes(channel: Any, mechanism: Any, correlation: Floats, transition: Floats) -> None:

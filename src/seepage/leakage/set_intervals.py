@@ -87,23 +87,17 @@ def set_intervals(
     if sets.kind == "subsets" and sets.size == size:
         return ConfidenceLimits(np.zeros(len(counts)), np.zeros(len(counts)))
     masks, paired = sets.masks(size)
-    if len(masks) * counts.shape[1] <= MAX_DIRECT:
-        rows = max(1, MAX_BLOCK // (len(masks) * counts.shape[1]))
-        blocks = [
-            _direct_limits(
-                part @ masks.T, part.sum(2), c[i : i + rows], contrast[i : i + rows], paired
-            )
-            for i in range(0, len(counts), rows)
-            for part in [counts[i : i + rows]]
-        ]
-        lower, upper = (np.concatenate(side) for side in zip(*blocks, strict=True))
-        return _rounded(ConfidenceLimits(lower, upper), contrast)
+    cells = len(masks) * counts.shape[1]
+    if cells <= MAX_DIRECT:
+        step = max(1, MAX_BLOCK // cells)
+        blocks = (slice(start, start + step) for start in range(0, len(counts), step))
+        found = [_direct_limits(counts[b], masks, c[b], contrast[b], paired) for b in blocks]
+        return _rounded(ConfidenceLimits(*np.concatenate(found, axis=1)), contrast)
     limits = [
         _ranked_limits(table @ masks.T, table.sum(1), level, budget, paired)
         for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
     ]
-    lower, upper = np.array(limits).T
-    return _rounded(ConfidenceLimits(lower, upper), contrast)
+    return _rounded(ConfidenceLimits(*np.array(limits).T), contrast)
 
 
 def _rounded(limits: ConfidenceLimits, contrast: Floats) -> ConfidenceLimits:
@@ -114,12 +108,12 @@ def _rounded(limits: ConfidenceLimits, contrast: Floats) -> ConfidenceLimits:
 
 
 def _direct_limits(
-    hits: Floats, totals: Integers, c: Floats, contrast: Floats, paired: bool
-) -> ConfidenceLimits:
-    """Return limits of p pairs from the limits of every set; hits of shape (p, m, sets)."""
-    masses = clopper_pearson(hits, totals[:, :, None], c[:, None, None])
-    lower, upper = _set_limits(masses, contrast[:, None], paired)
-    return ConfidenceLimits(lower.max(axis=-1), upper.max(axis=-1))
+    counts: Integers, masks: Floats, c: Floats, contrast: Floats, paired: bool
+) -> Floats:
+    """Return lower and upper limits of p pairs, shape (2, p), from the limits of every set."""
+    totals = counts.sum(axis=2, keepdims=True)
+    masses = clopper_pearson(counts @ masks.T, totals, c[:, None, None])
+    return np.asarray(np.max(_set_limits(masses, contrast[:, None], paired), axis=-1))
 
 
 def _set_limits(masses: ConfidenceLimits, contrast: ArrayLike, paired: bool) -> ConfidenceLimits:

@@ -221,9 +221,7 @@ class Mechanism(ABC):
             Project the frequencies onto the probability simplex (Euclidean projection).
         """
         _checks.flag(consistent, "consistent")
-        if not isinstance(reports, (Reports, Iterable)):
-            self.check_reports(reports)
-        batches: Iterable[Any] = [reports] if isinstance(reports, Reports) else reports
+        batches: Iterable[Any] = reports if isinstance(reports, Iterable) else [reports]
         total, records = np.zeros(self.k), 0
         for batch in batches:
             self.check_reports(batch)

@@ -146,11 +146,6 @@ def chance(probability: Fraction) -> int:
     return math.floor(probability * CERTAIN)
 
 
-def chance_above(probability: Fraction) -> int:
-    """Return the integer threshold ceil(p 2^64) of a probability p."""
-    return CERTAIN - chance(1 - probability)
-
-
 def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
     """Return thresholds close to a channel whose ratios within a column never exceed a limit.
 

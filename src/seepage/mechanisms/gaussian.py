@@ -199,8 +199,7 @@ class GaussianGrid(NoiseGrid):
         with ctx.workprec(_bits(digits)):
             for cell in range(-self.edge, self.edge):
                 edge = first + (2 * cell + 1) * half_width
-                mantissa, exponent = _normal_tail(arb(abs(edge))).lower().man_exp()
-                beyond = _shifted(int(mantissa), int(exponent) + self.bits)
+                beyond = math.floor(_as_fraction(_normal_tail(arb(abs(edge))).lower()) * units)
                 thresholds.append(beyond if edge < 0 else units - beyond)
         return thresholds
 
@@ -248,11 +247,6 @@ def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
 def _bits(digits: int) -> int:
     """Return the working precision in bits for so many decimal digits."""
     return math.ceil(digits * math.log2(10)) + GUARD_BITS
-
-
-def _shifted(number: int, bits: int) -> int:
-    """Return floor(number 2^bits)."""
-    return number << bits if bits >= 0 else number >> -bits
 
 
 def _as_fraction(bound: Any) -> Fraction:

@@ -33,8 +33,8 @@ class RandomisedAttribute:
     ----------
     name, values
         The attribute and the labels of its values.
-    channel
-        The labels of the reports and P(report given value), if they are few.
+    reports, channel
+        The labels of the reports and P(report given value), if they are few; see `matrix`.
     pair
         For reports that are sets of values, all treated alike: P(both, only the first, only the
         second, none of two values in the set), given each of them.
@@ -46,15 +46,11 @@ class RandomisedAttribute:
 
     name: str
     values: tuple[str, ...]
-    channel: tuple[tuple[str, ...], Floats] | None = None
+    reports: tuple[str, ...] = ()
+    channel: Floats | None = None
     pair: Floats | None = None
     mechanism: Mechanism | None = None
     copies: int = 1
-
-    @property
-    def reports(self) -> tuple[str, ...]:
-        """The labels of the reports, see `matrix`."""
-        return self._listed[0]
 
     @property
     def matrix(self) -> Floats:
@@ -62,10 +58,6 @@ class RandomisedAttribute:
 
         Raises an InputError where there are too many reports.
         """
-        return self._listed[1]
-
-    @property
-    def _listed(self) -> tuple[tuple[str, ...], Floats]:
         if self.channel is None or self.copies > 1:
             raise InputError(f"{self.name!r} has too many reports for a matrix")
         return self.channel
@@ -166,17 +158,17 @@ def of_mechanism(
     name: str, values: tuple[str, ...], made: Mechanism, copies: int = 1
 ) -> RandomisedAttribute:
     """Return a mechanism of this package, with its matrix or that of two values."""
-    channel = pair = None
+    reports, channel, pair = values, None, None
     with suppress(InputError):  # too many reports
-        matrix = as_matrix(made.channel())
-        same = matrix.shape[1] == len(values)
-        channel = values if same else tuple(map(str, range(matrix.shape[1]))), matrix
+        channel = as_matrix(made.channel())
+        if channel.shape[1] != len(values):
+            reports = tuple(map(str, range(channel.shape[1])))
     if isinstance(made, TwoLevelMechanism) and made.k > 1 and (channel is None or made.size != 1):
         inside = outside = made.other
         if (w := made.size) is not None:
             inside, outside = Fraction(w - 1, made.k - 1), Fraction(w, made.k - 1)
         pair = _pair(made.true, inside, outside)
-    return RandomisedAttribute(name, values, channel, pair, made, copies)
+    return RandomisedAttribute(name, values, reports, channel, pair, made, copies)
 
 
 def _pair(p: Fraction, inside: Fraction, outside: Fraction) -> Floats:
@@ -272,7 +264,7 @@ def _randomised(
         if 0 < min(p, q) <= max(p, q) < 1:  # with p < q the bits are those of the complement
             made = Bits(k, *((p, q) if p >= q else (1 - p, 1 - q)))
         pair = _pair(Fraction(p), Fraction(q), Fraction(q)) if k > 1 else None
-        return RandomisedAttribute(name, values, None, pair, made)
+        return RandomisedAttribute(name, values, pair=pair, mechanism=made)
     if kind == "matrix":
         matrix = as_matrix(given.matrix, "matrix")
         if k != len(matrix):
@@ -287,7 +279,7 @@ def _randomised(
             rule = f"p + p0 + p1 must be 1, got {p + no + yes:.12g}"
             raise InputError(f"{name!r} cannot be read: {rule}, for 2 values, got {k}")
         matrix = np.array([[p + no, yes], [no, p + yes]])
-    return RandomisedAttribute(name, values, (reports, matrix))
+    return RandomisedAttribute(name, values, reports, matrix)
 
 
 def _converted(given: Mapping[str, Any], kind: Any, what: str) -> Any:

@@ -13,6 +13,7 @@ from seepage._numerics import UNIT, Booleans, Floats, Integers, nearest_distribu
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage import Leakage, named_witness
+from seepage.leakage.release import largest_mixed_ratio
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import (
     CERTAIN,
@@ -73,26 +74,19 @@ class ListedMechanism(Mechanism):
         summed, so small leakages keep their precision.  Where the entries of a column differ by a
         factor above e^700 the value may be as large as `epsilon`.
         """
-        if self.outputs == 1:  # exactly 0, without rounding errors
-            return Leakage(0.0, None)
         matrix = as_matrix(G)
+        if self.outputs == 1 or (matrix == matrix[0]).all():  # exactly 0, without rounding errors
+            return Leakage(0.0, None)
         high, low = self._relative.max(axis=0), self._relative.min(axis=0)
         excess = np.exp(self._relative - high) * -np.expm1(low - self._relative)
-        likelihood = matrix @ excess
-        gap = np.ptp(likelihood, axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.log1p(gap / (np.exp(low - high) + likelihood.min(axis=0)))
-        ratios = np.where(gap > 0, ratios, 0.0)
-        output = int(ratios.argmax())
-        if ratios[output] == 0:
-            return Leakage(0.0, None)
-        rows = int(likelihood[:, output].argmax()), int(likelihood[:, output].argmin())
+        value, likelier, other, output = largest_mixed_ratio(matrix, excess, np.exp(low - high))
+        terms, epsilon = self.k + self.outputs + 64, self.epsilon
+        value += UNIT * (16 * terms * min(epsilon, 1.0) + 8 * epsilon)
+        if likelier == other or not epsilon:
+            return Leakage(min(value, epsilon), None)
         report = ValueReports.of(self.describe(), np.array([output]), self.outputs)
         likely = self._relative[:, output] == high[output]
-        witness = named_witness(G, *rows, likely, report)
-        terms, epsilon = self.k + self.outputs + 64, self.epsilon
-        slack = UNIT * (16 * terms * min(epsilon, 1.0) + 8 * epsilon)
-        return Leakage(min(float(ratios[output]) + slack, epsilon), witness)
+        return Leakage(min(value, epsilon), named_witness(G, likelier, other, likely, report))
 
 
 class MatrixMechanism(ListedMechanism):

@@ -21,7 +21,6 @@ from seepage.mechanisms.exact_draws import (
     CERTAIN,
     Randomness,
     chance,
-    chance_above,
     exp_below,
     float_above,
     log_above,
@@ -55,7 +54,7 @@ class UnaryEncoding(SetMechanism):
     def drawn(self) -> tuple[Fraction, Fraction]:
         """The probabilities p and q that are drawn: p rounded down, q up, to 2^-64."""
         true = Fraction(chance(self.true), CERTAIN)
-        return true, min(Fraction(chance_above(self.other), CERTAIN), true)
+        return true, min(Fraction(math.ceil(self.other * CERTAIN), CERTAIN), true)
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
         """Return the one-hot vector of each value with every bit perturbed."""

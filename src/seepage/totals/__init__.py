@@ -6,7 +6,8 @@ computed by `total`, and of these by:
 | name | module |
 | --- | --- |
 | `exact` | `exact_total` |
-| `merged`, `worst`, `independent` | `composition` |
+| `worst`, `sum`, `independent` | here: composition of budgets or of leakages |
+| `merged` | `merged` |
 | `sampled` | `sampled`, `drawn_reports` |
 | `witness` | `witness_search` |
 
@@ -24,11 +25,11 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, delta_text, summed_up
-from seepage._results import Result, json_ready
+from seepage._numerics import Floats, delta_text, round_up, summed_up
+from seepage._results import Progress, Result, json_ready
 from seepage.data import Counted, Domain, check_domain_stands, how_many
 from seepage.errors import GuaranteeError
-from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
 from seepage.leakage.release import Release, View
 from seepage.totals.likelihood_columns import JointWitness
 
@@ -84,6 +85,13 @@ _TEXTS = tomllib.loads(Path(__file__).with_name("guarantees.toml").read_text(enc
 
 GUARANTEES = {name: Guarantee(name, **texts) for name, texts in _TEXTS.items()}
 """The guarantees by name, the strongest kind first."""
+
+
+def begin_stage(progress: Progress | None, name: str) -> None:
+    """Pass the name of the next stage to `progress.stage`, if the callable has this method."""
+    show = getattr(progress, "stage", None)
+    if callable(show):
+        show(name)
 
 
 def check_whole_table(
@@ -195,7 +203,7 @@ class TotalLeakage(Result):
     @cached_property
     def dpl(self) -> Floats:
         """Direct privacy leakage: that of each attribute's own report about itself, in nats."""
-        return np.array([direct_leakage(release, self.view)[0] for release in self.matrix.releases])
+        return np.asarray(_direct_leakages(self.matrix)[0])
 
     @property
     def cpl(self) -> Floats:
@@ -214,18 +222,11 @@ class TotalLeakage(Result):
 
     def chart_rows(self, refuted: Iterable[str] = ()) -> list[dict[str, Any]]:
         """Return the totals as rows for a chart, those of the `refuted` attributes marked."""
-        refuted_names = set(refuted)
-        return [
-            {
-                "attribute": name,
-                "guarantee": self.guarantee,
-                "kind": self.kind,
-                "total": json_ready(float(value)),
-                "delta": float(delta),
-                "refuted": name in refuted_names,
-            }
-            for name, value, delta in zip(self.domain.names, self.values, self.deltas, strict=True)
-        ]
+        columns, marked = json_ready(self._columns()), set(refuted)
+        columns["refuted"] = [name in marked for name in self.domain.names]
+        names = ("attribute", "guarantee", "kind", "total", "delta", "refuted")
+        rows = zip(*(columns[name] for name in names), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def chart(self, name: str = "") -> Any:
         """Return the totals as an Altair chart, beside the sum of all budgets.
@@ -234,14 +235,11 @@ class TotalLeakage(Result):
         """
         from seepage.charts.results import totals_chart
 
-        rows = self.chart_rows()
-        slack = sum(direct_leakage(release, self.view)[1] for release in self.matrix.releases)
+        rows, slack = self.chart_rows(), float(_direct_leakages(self.matrix)[1].sum())
         worst = {"guarantee": "worst", "kind": "certified", "total": json_ready(self.worst[0])}
-        worst["delta"] = slack
-        return totals_chart(
-            rows if self.guarantee == "worst" else rows + [row | worst for row in rows],
-            _checks.text(name, "name"),
-        )
+        if self.guarantee != "worst":
+            rows += [row | worst | {"delta": slack} for row in rows]
+        return totals_chart(rows, _checks.text(name, "name"))
 
     @property
     def delta_text(self) -> str:
@@ -309,56 +307,83 @@ class TotalLeakage(Result):
         return f"TotalLeakage({self.guarantee!r}, {self.kind}{whom}, {largest})"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TotalsComparison(Result):
-    """Totals under several guarantees: certified first, then statistical, assumed, lower bounds.
+# Totals from pair counts --------------------------------------------------------------------------
+
+
+def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return the sum of the direct leakages (DPL) of all attributes, the same for every target.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas.  Certified for any joint distribution: all reports together are
+        (sum eps, sum delta)-LDP for the whole record, hence for each attribute of it.
+    """
+    value, delta = (np.full(len(part), summed_up(part)) for part in _direct_leakages(matrix))
+    return value, delta
+
+
+def _direct_leakages(matrix: LeakageMatrix) -> Floats:
+    """Return the direct leakages of all attributes, and their deltas, shape (2, n)."""
+    return np.array([direct_leakage(release, matrix.view) for release in matrix.releases]).T
+
+
+def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return DPL plus the CPL of every source [paper, equation for L-bar].
 
     Parameters
     ----------
-    totals
-        The totals, in that order.
-    unavailable
-        The guarantees that could not be computed, with the reason and an alternative.
-    refuted
-        For each assumed guarantee the attributes whose total lies below the witness: the table
-        violates the assumption there.
+    matrix
+        The pairwise leakages.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas, never below `independent_totals` and under the same assumption.
     """
+    rows = zip(_direct_leakages(matrix), (matrix.values, matrix.deltas), strict=True)
+    values, deltas = (
+        np.array([summed_up(row) for row in np.column_stack([own, others])]) for own, others in rows
+    )
+    return values, deltas
 
-    totals: tuple[TotalLeakage, ...]
-    unavailable: dict[str, str]
-    refuted: dict[str, tuple[str, ...]]
 
-    def __getitem__(self, guarantee: str) -> TotalLeakage:
-        """Return the totals under one guarantee."""
-        by_guarantee = {total.guarantee: total for total in self.totals}
-        _checks.choice(guarantee, "guarantee", [*by_guarantee, *self.unavailable])
-        if guarantee in self.unavailable:
-            raise GuaranteeError(self.unavailable[guarantee])
-        return by_guarantee[guarantee]
+def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return the largest sum over sources of the log-ratios of one pair of target values.
 
-    def chart(self, name: str = "") -> Any:
-        """Return all totals in one Altair chart, refuted assumptions marked.
+    max over x, x' of own(x, x') + sum over sources j of l_j(x, x'), where l_j(x, x') is the largest
+    log-ratio ln p(y given x) / p(y given x') of a report of j [theory-totals].
 
-        The title has the data's name, if given.
-        """
-        from seepage.charts.results import totals_chart
+    Parameters
+    ----------
+    matrix
+        The pairwise leakages.
 
-        rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
-        return totals_chart(rows, _checks.text(name, "name"))
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas.  An assumption, not a guarantee: valid only if the sources are
+        independent given the target; real data often violate it [theory-totals].  A source with
+        a delta counts with its leakage l for every pair of values.
 
-    def _columns(self) -> dict[str, Sequence[Any]]:
-        columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
-        refuted = []
-        for total in self.totals:
-            for name, values in total._columns().items():
-                columns.setdefault(name, []).extend(values)
-            refuted_names = self.refuted.get(total.guarantee, ())
-            refuted += [name in refuted_names for name in total.domain.names]
-        return {**columns, "refuted": refuted}
-
-    def _headline(self) -> str:
-        largest = ", ".join(
-            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals
-        )
-        refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
-        return f"TotalsComparison(largest totals: {largest or 'none'}{refuted})"
+    Notes
+    -----
+    O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every likely set
+    is possible.  A target with more than `RATIO_CELLS` pairs of values has the sum of maxima.
+    """
+    values, deltas = sum_totals(matrix)
+    sizes, own = matrix.domain.sizes, _direct_leakages(matrix)[0]
+    sums = {k: np.zeros((m, m)) for k, m in enumerate(sizes) if m**2 <= RATIO_CELLS}
+    rest = matrix.values.copy()
+    for targets, sources, ratios in matrix.ratios_by_pair():
+        rest[targets, sources] = 0.0
+        order = np.argsort(targets, kind="stable")
+        names, starts = np.unique(targets[order], return_index=True)
+        parts = np.add.reduceat(ratios[order], starts, axis=0)
+        for target, part in zip(names.tolist(), parts, strict=True):
+            sums[target] += part
+    for target, pairs in sums.items():
+        pairs += own[target] + rest[target].sum()
+        np.fill_diagonal(pairs, 0.0 if len(pairs) > 1 else np.inf)
+        values[target] = min(values[target], round_up(float(pairs.max()), 2 * len(sizes)))
+    return values, deltas

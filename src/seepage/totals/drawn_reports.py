@@ -71,6 +71,11 @@ def value_counts(data: Records) -> Integers:
     return np.concatenate([data.marginal(k) for k in range(len(data.domain))])
 
 
+def value_indices(data: Records) -> Integers:
+    """Return the place of each record's values among all values, shape (records, attributes)."""
+    return np.asarray(data.codes + value_offsets(data.domain)[:-1])
+
+
 def draw_indices(
     weights: Integers, indices: Integers, count: int, generator: np.random.Generator
 ) -> Integers:
@@ -173,7 +178,7 @@ def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -
     relative = np.ascontiguousarray(relative[not_first])
     sums = np.zeros((values + 1, draws.count))
     scale = np.full(draws.count, -np.inf)
-    indices = data.codes.astype(np.int64) + starts[:-1]
+    indices = value_indices(data)
     for start in range(0, len(data), RECORDS_PER_BLOCK):
         rows = slice(start, start + RECORDS_PER_BLOCK)
         one_hot = _one_hot(indices[rows], values)

@@ -78,28 +78,22 @@ def exact_size(columns: Sequence[LikelihoodColumns]) -> int:
     return largest
 
 
-def _infeasibility(columns: Sequence[LikelihoodColumns], records: int) -> str | None:
-    """Return why `exact` cannot be computed, with alternatives; None if it can."""
+def check_exact_size(columns: Sequence[LikelihoodColumns], records: int) -> None:
+    """Raise a GuaranteeError if `exact` exceeds memory or the range of floats."""
     size = exact_size(columns)
     if size > MAX_CELLS:
         shown = f"{size:.3g}" if size < 10**300 else f"10^{len(str(size)) - 1}"
-        return (
+        raise GuaranteeError(
             f"exact totals of these {len(columns)} attributes need {shown} combinations of "
             f"reports, at most {MAX_CELLS:.3g} fit; use 'sampled' or 'merged', or choose fewer "
             "attributes"
         )
     budgets = sum(column.span for column in columns)
     if budgets + math.log(max(records, 1)) > MAX_SPAN:
-        return (
+        raise GuaranteeError(
             f"exact totals need likelihoods down to e^-{budgets:.0f}, beyond the range of "
             "floats; use 'merged', which takes any epsilon"
         )
-    return None
-
-
-def exact_is_feasible(columns: Sequence[LikelihoodColumns], records: int) -> bool:
-    """Return whether `exact` can be computed within memory and floating-point range."""
-    return _infeasibility(columns, records) is None
 
 
 def exact_totals(
@@ -129,9 +123,7 @@ def exact_totals(
 
     Cost: O(log2(n)) passes over the cells for each attribute; memory for three tables.
     """
-    reason = _infeasibility(columns, data.records)
-    if reason is not None:
-        raise GuaranteeError(reason)
+    check_exact_size(columns, data.records)
     search = _Enumeration(data, columns, progress)
     search.run()
     guard, operations = 2 * rounding(data.domain.sizes), 3 * max(data.domain.sizes) + 8

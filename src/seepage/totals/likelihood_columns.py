@@ -10,7 +10,7 @@ epsilon-LDP polytope, and those have two levels [theory: The bound].
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import exp, inf, isinf
 from typing import Any, TypeAlias
 
@@ -98,9 +98,7 @@ class TwoLevelColumns:
 
     def clipped(self, limit: float) -> "TwoLevelColumns":
         """Return the same sets with a contrast of at most `limit`."""
-        return TwoLevelColumns(
-            self.k, LikelySets(self.sets.kind, min(self.contrast, limit), self.sets.size)
-        )
+        return TwoLevelColumns(self.k, replace(self.sets, contrast=min(self.contrast, limit)))
 
     def likely(self, column: int | Booleans) -> Booleans:
         """Return the likely set of a column, given by index or as that set."""

@@ -72,18 +72,17 @@ def _report_tuples(columns: Sequence[LikelihoodColumns], target: int) -> int:
     return math.prod(columns[k].count for k in _sources(columns, target))
 
 
-def _table_cells(columns: Sequence[LikelihoodColumns]) -> int:
-    """Return the number of cells of the largest table: target values by report or value tuples."""
-    largest = 0
+def check_population_size(columns: Sequence[LikelihoodColumns]) -> None:
+    """Raise a GuaranteeError if a table (target values by report or value tuples) is too large."""
+    size = 0
     for target, column in enumerate(columns):
         values = math.prod(columns[k].k for k in _sources(columns, target))
-        largest = max(largest, max(values, _report_tuples(columns, target)) * column.k)
-    return largest
-
-
-def population_is_feasible(columns: Sequence[LikelihoodColumns]) -> bool:
-    """Return whether the tables of `exact_population_totals` are within `MAX_CELLS`."""
-    return _table_cells(columns) <= MAX_CELLS
+        size = max(size, max(values, _report_tuples(columns, target)) * column.k)
+    if size > MAX_CELLS:
+        raise GuaranteeError(
+            f"exact totals for the population need {size:.3g} combinations of reports, at most "
+            f"{MAX_CELLS:.3g} fit; choose fewer attributes, or guarantee 'merged' or 'worst'"
+        )
 
 
 def exact_population_totals(
@@ -99,12 +98,7 @@ def exact_population_totals(
     target, so its best log-ratio between x and x' is added.  O(s^2) passes over the report tuples
     of each target.
     """
-    size = _table_cells(columns)
-    if size > MAX_CELLS:
-        raise GuaranteeError(
-            f"exact totals for the population need {size:.3g} combinations of reports, at most "
-            f"{MAX_CELLS:.3g} fit; choose fewer attributes, or guarantee 'merged' or 'worst'"
-        )
+    check_population_size(columns)
     statements = 2 * sum(
         column.k * _report_tuples(columns, target) for target, column in enumerate(columns)
     )

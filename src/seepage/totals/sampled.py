@@ -38,6 +38,7 @@ from seepage.totals.drawn_reports import (
     rounding_error,
     simulated_mechanisms,
     value_counts,
+    value_indices,
     value_offsets,
 )
 
@@ -296,17 +297,13 @@ def _density(data: Records, extra: Integers, count: int) -> Floats:
     """Return g(r) = q(r) / P(r) of each distinct record."""
     shares = _shares(data)
     gains = np.divide(extra, shares * count, out=np.zeros_like(shares), where=shares > 0)
-    density = np.full(len(data), 1 - int(extra.sum()) / count)
-    for target, start in enumerate(value_offsets(data.domain)[:-1]):
-        density += gains[start + data.column(target).astype(np.int64)]
-    return density
+    return np.asarray(1 - int(extra.sum()) / count + gains[value_indices(data)].sum(axis=1))
 
 
 def max_weights(data: Records, draws: Draws) -> Floats:
     """Return W(x) = 1 / (P(x) min of g over the records with x); infinite if x never occurs."""
     shares = _shares(data)
     minimum = np.full(len(shares), np.inf)
-    for target, start in enumerate(value_offsets(data.domain)[:-1]):
-        np.minimum.at(minimum, start + data.column(target).astype(np.int64), draws.density)
+    np.minimum.at(minimum, value_indices(data), draws.density[:, None])
     with np.errstate(invalid="ignore"):
         return np.where(shares > 0, 1 / (minimum * shares), np.inf)

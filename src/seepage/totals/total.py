@@ -1,17 +1,18 @@
 """`total_leakage`: the totals of a table under named guarantees, one or several."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import compress
-from math import isinf
 from typing import Any
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._options import takes
-from seepage._results import Progress
+from seepage._options import check_fields, option, takes
+from seepage._results import Progress, Result
 from seepage.data import sample_caution
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
@@ -26,20 +27,17 @@ from seepage.totals import (
     NEEDS_RECORDS,
     SCOPES,
     TotalLeakage,
-    TotalsComparison,
+    begin_stage,
     check_whole_table,
-)
-from seepage.totals.composition import (
     independent_totals,
-    merged_is_informative,
-    merged_totals,
     sum_totals,
     worst_totals,
 )
 from seepage.totals.drawn_reports import simulated_mechanisms
-from seepage.totals.exact_total import exact_is_feasible, exact_totals
+from seepage.totals.exact_total import check_exact_size, exact_totals
 from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
-from seepage.totals.population_totals import exact_population_totals, population_is_feasible
+from seepage.totals.merged import merged_is_informative, merged_totals
+from seepage.totals.population_totals import check_population_size, exact_population_totals
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import witness_totals
 
@@ -70,21 +68,18 @@ class TotalSettings:
         `"merged"` and `"worst"`, samples included.
     """
 
-    target_delta: float = 0.01
-    confidence: float = 0.95
+    target_delta: float = option(0.01, check=_checks.inner_probability)
+    confidence: float = option(0.95, check=_checks.inner_probability)
     reports: int = 20_000
-    rng: Any = 0
+    rng: Any = option(0, check=_checks.seed)
     progress: Progress | None = None
-    scope: str = "table"
+    scope: str = option("table", check=partial(_checks.choice, options=SCOPES))
 
     def __post_init__(self) -> None:
-        _checks.choice(self.scope, "scope", SCOPES)
-        _checks.set_seed(self)
+        check_fields(self)
         if _checks.integer(self.reports, "reports", 1) > _checks.MAX_RECORDS:
             raise _checks.violation("reports", "at most 2^53", self.reports)
         _checks.progress(self.progress)
-        _checks.inner_probability(self.target_delta, "target_delta")
-        _checks.inner_probability(self.confidence, "confidence")
 
     @property
     def population_confidence(self) -> float | None:
@@ -146,8 +141,8 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
 
     Notes
     -----
-    A guarantee that cannot be computed raises a `GuaranteeError` with the reason and an
-    alternative.  For costs see the module of each guarantee.
+    A guarantee that cannot be computed raises a `GuaranteeError` with reason and alternative.
+    For costs see the module of each guarantee.
 
     Examples
     --------
@@ -175,6 +170,61 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
     if guarantee == "auto":
         guarantee = choose_guarantee(counted, matrix, options.scope)
     return compute_total(guarantee, counted, matrix, options)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TotalsComparison(Result):
+    """Totals under several guarantees: certified first, then statistical, assumed, lower bounds.
+
+    Parameters
+    ----------
+    totals
+        The totals, in that order.
+    unavailable
+        The guarantees that could not be computed, with the reason and an alternative.
+    refuted
+        For each assumed guarantee the attributes whose total lies below the witness: the table
+        violates the assumption there.
+    """
+
+    totals: tuple[TotalLeakage, ...]
+    unavailable: dict[str, str]
+    refuted: dict[str, tuple[str, ...]]
+
+    def __getitem__(self, guarantee: str) -> TotalLeakage:
+        """Return the totals under one guarantee."""
+        by_guarantee = {total.guarantee: total for total in self.totals}
+        _checks.choice(guarantee, "guarantee", [*by_guarantee, *self.unavailable])
+        if guarantee in self.unavailable:
+            raise GuaranteeError(self.unavailable[guarantee])
+        return by_guarantee[guarantee]
+
+    def chart(self, name: str = "") -> Any:
+        """Return all totals in one Altair chart, titled with the data's name if given.
+
+        Refuted assumptions are marked.
+        """
+        from seepage.charts.results import totals_chart
+
+        rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
+        return totals_chart(rows, _checks.text(name, "name"))
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
+        refuted = []
+        for total in self.totals:
+            for name, values in total._columns().items():
+                columns.setdefault(name, []).extend(values)
+            refuted_names = self.refuted.get(total.guarantee, ())
+            refuted += [name in refuted_names for name in total.domain.names]
+        return {**columns, "refuted": refuted}
+
+    def _headline(self) -> str:
+        largest = ", ".join(
+            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals
+        )
+        refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
+        return f"TotalsComparison(largest totals: {largest or 'none'}{refuted})"
 
 
 def compare_totals(
@@ -209,18 +259,13 @@ def compare_totals(
             unavailable[guarantee] = reason.text
     kinds, order = list(KINDS), list(GUARANTEES)
     totals.sort(key=lambda total: (kinds.index(total.kind), order.index(total.guarantee)))
-    return TotalsComparison(tuple(totals), unavailable, _refuted(totals))
-
-
-def _refuted(totals: list[TotalLeakage]) -> dict[str, tuple[str, ...]]:
-    """Return for each assumed guarantee the attributes whose total the witness exceeds."""
     refuted: dict[str, tuple[str, ...]] = {}
     for witness in (total for total in totals if total.guarantee == "witness"):
         for total in (total for total in totals if total.kind == "assumed"):
             below = (total.values < witness.values) & (total.deltas == 0)
             if below.any():
                 refuted[total.guarantee] = tuple(compress(total.domain.names, below))
-    return refuted
+    return TotalsComparison(tuple(totals), unavailable, refuted)
 
 
 def choose_guarantee(
@@ -230,21 +275,19 @@ def choose_guarantee(
     population = scope == "population"
     if isinstance(data, PairCounts):
         return "worst" if population else "independent"
-    try:
+    with suppress(GuaranteeError):
         columns = _pure_columns(matrix)
-        if population and population_is_feasible(columns):
-            return "exact"
-        if not population and exact_is_feasible(columns, data.records):
-            return "exact"
-    except GuaranteeError:
-        pass
+        if population:
+            check_population_size(columns)
+        else:
+            check_exact_size(columns, data.records)
+        return "exact"
     if population:
         return "merged" if merged_is_informative(data) else "worst"
-    try:
+    with suppress(GuaranteeError):
         simulated_mechanisms(matrix.domain, matrix.releases, count=0)
-    except GuaranteeError:
-        return "merged"
-    return "sampled"
+        return "sampled"
+    return "merged"
 
 
 def compute_total(
@@ -257,20 +300,19 @@ def compute_total(
             "together; give the table itself, or use 'independent' or 'worst'"
         )
     population = settings.scope == "population" and guarantee != "worst"
-    if population and guarantee not in ("exact", "merged"):
-        raise GuaranteeError(
-            "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
-            f"got {guarantee!r}"
-        )
     if population:
+        if guarantee not in ("exact", "merged"):
+            raise GuaranteeError(
+                "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
+                f"got {guarantee!r}"
+            )
         check_whole_table(data, guarantee, "totals", settings.scope)
     values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
     if population:
         drawn = f"for the people whom the {data.records:,} records were drawn from at random"
-        note = f"{drawn}, one record per person"
         fixed = getattr(data, "fixed", None)
-        said = (note, *(fixed.notes() if fixed else [DECLARED]))
-        more = {"confidence": settings.confidence, "scope": "population", "notes": said}
+        notes = (f"{drawn}, one record per person", *(fixed.notes() if fixed else [DECLARED]))
+        more = {"confidence": settings.confidence, "scope": "population", "notes": notes}
         return TotalLeakage(guarantee, "statistical", values, deltas, matrix, **more)
     notes = (*more.pop("notes", ()), *_unseen_notes(matrix))
     kind = GUARANTEES[guarantee].kind
@@ -298,7 +340,7 @@ def _pure_columns(matrix: LeakageMatrix) -> list[LikelihoodColumns]:
     """Return the columns of totals with delta 0; raise where a likelihood ratio has no bound."""
     for release in matrix.releases:
         sets = None if release.mechanism is None else release.sets(matrix.view)
-        if release.delta and (release.mechanism is None or (sets and isinf(sets.contrast))):
+        if release.delta and (release.mechanism is None or (sets and sets.contrast == np.inf)):
             raise GuaranteeError(
                 f"likelihood ratios of {release.name or 'a mechanism with this delta'} have no "
                 "bound, so totals with delta 0 are infinite; use 'merged' or 'worst', which hold "
@@ -308,13 +350,12 @@ def _pure_columns(matrix: LeakageMatrix) -> list[LikelihoodColumns]:
 
 
 def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    columns = _pure_columns(matrix)
-    confidence = settings.population_confidence
+    columns, confidence = _pure_columns(matrix), settings.population_confidence
     if confidence is None:
         values, evidence = exact_totals(data, columns, settings.progress)
     else:
         values, evidence = exact_population_totals(data, columns, confidence, settings.progress), []
-    worst, deltas = worst_totals(matrix.releases, matrix.view)
+    worst, deltas = worst_totals(matrix)
     capped = np.where(deltas > 0, values, np.minimum(values, worst))
     return capped, np.zeros_like(capped), {"evidence": tuple(evidence)}
 
@@ -323,14 +364,14 @@ def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> C
     columns = _pure_columns(matrix)
     values, evidence, names = witness_totals(data, columns, settings.rng, settings.progress)
     note = f"witness: nothing beyond the own report was found for {', '.join(names)}"
-    notes = (note,) if names else ()
-    return values, np.zeros_like(values), {"evidence": tuple(evidence), "notes": notes}
+    more = {"evidence": tuple(evidence), "notes": (note,) if names else ()}
+    return values, np.zeros_like(values), more
 
 
 def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     delta = settings.target_delta
     values, rare, sufficient = sampled_totals(data, matrix.releases, matrix.view, settings)
-    worst, slack = worst_totals(matrix.releases, matrix.view)
+    worst, slack = worst_totals(matrix)
     better = np.isfinite(values) & ((values < worst) | (slack > delta))
     note = (
         f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
@@ -341,12 +382,11 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> C
 
 
 def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    confidence, progress = settings.population_confidence, settings.progress
-    return *merged_totals(data, matrix.releases, matrix.view, confidence, progress), {}
+    return *merged_totals(data, matrix, settings.population_confidence, settings.progress), {}
 
 
 _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
-    "worst": lambda data, matrix, settings: (*worst_totals(matrix.releases, matrix.view), {}),
+    "worst": lambda data, matrix, settings: (*worst_totals(matrix), {}),
     "independent": lambda data, matrix, settings: (*independent_totals(matrix), {}),
     "sum": lambda data, matrix, settings: (*sum_totals(matrix), {}),
     "exact": _exact,
@@ -354,10 +394,3 @@ _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
     "sampled": _sampled,
     "witness": _witness,
 }
-
-
-def begin_stage(progress: Progress | None, name: str) -> None:
-    """Pass the name of the next stage to `progress.stage`, if the callable has this method."""
-    show = getattr(progress, "stage", None)
-    if callable(show):
-        show(name)

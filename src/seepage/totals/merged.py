@@ -1,23 +1,16 @@
-"""`worst`, `sum`, `independent` and `merged`: totals by composition of budgets or of leakages.
-
-`worst` is the sum of all budgets, `sum` that of the pairwise leakages, `independent` the largest
-sum of the log-ratios of one pair of target values, and `merged` the bound for all sources as one
-attribute that is released with the sum of their budgets.
-"""
+"""`merged`: the bound for all sources as one attribute, released with the sum of their budgets."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from seepage._numerics import Floats, round_up, summed_up
+from seepage._numerics import Floats, summed_up
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
 from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.linear_bounds import upper_over_all_sets
-from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
-from seepage.leakage.release import Release, View
+from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import direct_leakage
 
 MAX_CELLS = 1 << 27
@@ -30,85 +23,9 @@ MAX_RADIUS = 50.0
 """Radius in nats (relative entropy) beyond which the limits of a row are trivial."""
 
 
-def worst_totals(released: Sequence[Release], view: View) -> tuple[Floats, Floats]:
-    """Return the sum of the direct leakages (DPL) of all attributes, the same for every target.
-
-    Returns
-    -------
-    tuple[Floats, Floats]
-        Totals and their deltas.  Certified for any joint distribution: all reports together are
-        (sum eps, sum delta)-LDP for the whole record, hence for each attribute of it.
-    """
-    direct = np.array([direct_leakage(release, view) for release in released])
-    value, delta = (np.full(len(released), summed_up(part)) for part in direct.T)
-    return value, delta
-
-
-def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return DPL plus the CPL of every source [paper, equation for L-bar].
-
-    Parameters
-    ----------
-    matrix
-        The pairwise leakages.
-
-    Returns
-    -------
-    tuple[Floats, Floats]
-        Totals and their deltas, never below `independent_totals` and under the same assumption.
-    """
-    own, own_deltas = np.array([direct_leakage(r, matrix.view) for r in matrix.releases]).T
-    values = [summed_up((dpl, *row)) for dpl, row in zip(own, matrix.values, strict=True)]
-    deltas = [summed_up((dpl, *row)) for dpl, row in zip(own_deltas, matrix.deltas, strict=True)]
-    return np.array(values), np.array(deltas)
-
-
-def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return the largest sum over sources of the log-ratios of one pair of target values.
-
-    max over x, x' of own(x, x') + sum over sources j of l_j(x, x'), where l_j(x, x') is the largest
-    log-ratio ln p(y given x) / p(y given x') of a report of j [theory-totals].
-
-    Parameters
-    ----------
-    matrix
-        The pairwise leakages.
-
-    Returns
-    -------
-    tuple[Floats, Floats]
-        Totals and their deltas.  An assumption, not a guarantee: valid only if the sources are
-        independent given the target; real data often violate it [theory-totals].  A source with
-        a delta counts with its leakage l for every pair of values.
-
-    Notes
-    -----
-    O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every likely set
-    is possible.  A target with more than `RATIO_CELLS` pairs of values has the sum of maxima.
-    """
-    values, deltas = sum_totals(matrix)
-    sizes = matrix.domain.sizes
-    sums = {k: np.zeros((m, m)) for k, m in enumerate(sizes) if m**2 <= RATIO_CELLS}
-    rest = matrix.values.copy()
-    for targets, sources, ratios in matrix.ratios_by_pair():
-        rest[targets, sources] = 0.0
-        order = np.argsort(targets, kind="stable")
-        names, starts = np.unique(targets[order], return_index=True)
-        parts = np.add.reduceat(ratios[order], starts, axis=0)
-        for target, part in zip(names.tolist(), parts, strict=True):
-            sums[target] += part
-    for target, pairs in sums.items():
-        own = direct_leakage(matrix.releases[target], matrix.view)[0]
-        pairs += own + rest[target].sum()
-        np.fill_diagonal(pairs, 0.0 if len(pairs) > 1 else np.inf)
-        values[target] = min(values[target], round_up(float(pairs.max()), 2 * len(sizes)))
-    return values, deltas
-
-
 def merged_totals(
     data: Records,
-    released: Sequence[Release],
-    view: View,
+    matrix: LeakageMatrix,
     confidence: float | None = None,
     progress: Progress | None = None,
 ) -> tuple[Floats, Floats]:
@@ -118,10 +35,8 @@ def merged_totals(
     ----------
     data
         The joint distribution.
-    released
-        How each attribute is released; only budgets matter.
-    view
-        What the adversary keeps.
+    matrix
+        How each attribute is released, and what the adversary keeps; only budgets matter.
     confidence
         None for the table's own distribution.  Else the totals are upper confidence limits for the
         population of which the records are a random sample, valid at once.
@@ -145,9 +60,9 @@ def merged_totals(
     is below the sum of budgets only if the others have far fewer combinations than there are
     people with each value.
     """
-    direct = np.array([direct_leakage(release, view) for release in released])
+    direct = np.array([direct_leakage(release, matrix.view) for release in matrix.releases])
     totals = np.zeros_like(direct)
-    for target in range(len(released)):
+    for target in range(len(direct)):
         others = np.delete(direct, target, axis=0)
         budget, slack = summed_up(others[:, 0]), summed_up(others[:, 1])
         if confidence is None:
@@ -162,7 +77,7 @@ def merged_totals(
         own, own_delta = direct[target]
         totals[target] = summed_up((own, value)), summed_up((own_delta, delta))
         if progress is not None:
-            progress(target + 1, len(released))
+            progress(target + 1, len(direct))
     return totals[:, 0], totals[:, 1]
 
 
