@@ -95,13 +95,13 @@ class AuditedClaim:
     @property
     def told(self) -> str:
         """The realised epsilon in words, rounded up: to the claim, where it holds."""
-        lower, upper = self.lower, self.upper
-        most = ceiling_text(upper * (1 - TOLERANCE))
+        most = ceiling_text(self.upper * (1 - TOLERANCE))
         if self.claim is not None and self.verdict == "holds" and float(most) > self.claim:
             most = f"{self.claim:g}"
-        if lower == upper:
+        if self.lower == self.upper:
             return most
-        return f"at least {floor_text(lower)}" + (f", at most {most}" if upper < math.inf else "")
+        at_most = f", at most {most}" if self.upper < math.inf else ""
+        return f"at least {floor_text(self.lower)}{at_most}"
 
     @property
     def delta_told(self) -> str:
@@ -251,18 +251,16 @@ class Audit(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as JSON-compatible data; the analyses of the data are left out."""
-        ready: dict[str, Any] = json_ready(
-            {
-                "seepage": self.version,
-                "name": self.name,
-                "verdict": self.verdict,
-                "confidence": self.confidence,
-                "claims": [one.row for one in self.claims],
-                "notes": self.notes,
-                "leaks": [asdict(leak) for leak in self.leaks],
-            }
-        )
-        return ready
+        content = {
+            "seepage": self.version,
+            "name": self.name,
+            "verdict": self.verdict,
+            "confidence": self.confidence,
+            "claims": [one.row for one in self.claims],
+            "notes": self.notes,
+            "leaks": [asdict(leak) for leak in self.leaks],
+        }
+        return dict(json_ready(content))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the audit as JSON, see `to_dict`; `load` reads it."""

@@ -179,7 +179,8 @@ def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
     average = channel.mean(axis=0)
     for share in (0.0, *(2.0**exponent for exponent in range(-52, 0))):
         thresholds = _round_rows((1 - share) * channel + share * average)
-        if _ratios_within(thresholds, limit):
+        allowed = thresholds.min(axis=0) * limit.numerator  # Python integers: exact
+        if (thresholds.max(axis=0) * limit.denominator <= allowed).all():
             return thresholds
     return _round_rows(np.tile(average, (len(channel), 1)))
 
@@ -197,20 +198,10 @@ def exact_cells(number: Callable[[Any], Any], matrix: NDArray[Any]) -> Threshold
     return np.asarray(np.frompyfunc(number, 1, 1)(matrix))
 
 
-def _column_ranges(thresholds: Thresholds) -> "zip[tuple[Any, Any]]":
-    """Return the largest and smallest threshold of each column."""
-    return zip(thresholds.max(axis=0).tolist(), thresholds.min(axis=0).tolist(), strict=True)
-
-
-def _ratios_within(thresholds: Thresholds, limit: Fraction) -> bool:
-    """Return whether max / min <= limit in every column, in exact arithmetic."""
-    numerator, denominator = limit.numerator, limit.denominator
-    return all(high * denominator <= low * numerator for high, low in _column_ranges(thresholds))
-
-
 def largest_ratio(thresholds: Thresholds) -> Fraction:
     """Return the largest exact ratio max / min within a column; columns of zeros are skipped."""
-    return max(Fraction(high, low) for high, low in _column_ranges(thresholds) if high)
+    ranges = zip(thresholds.max(axis=0).tolist(), thresholds.min(axis=0).tolist(), strict=True)
+    return max(Fraction(high, low) for high, low in ranges if high)
 
 
 # Random bytes, and draws from them ---------------------------------------------------------------

@@ -181,7 +181,8 @@ def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -
     indices = value_indices(data)
     for start in range(0, len(data), RECORDS_PER_BLOCK):
         rows = slice(start, start + RECORDS_PER_BLOCK)
-        one_hot = _one_hot(indices[rows], values)
+        one_hot = np.zeros((len(indices[rows]), values))
+        np.put_along_axis(one_hot, indices[rows], 1.0, axis=1)
         weights = data.weights[rows].astype(np.float64)
         summation = np.vstack([one_hot.T * weights, weights * draws.density[rows]])
         design = np.ascontiguousarray(one_hot[:, not_first])
@@ -194,13 +195,6 @@ def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -
         if progress is not None:
             progress(min(start + RECORDS_PER_BLOCK, len(data)), len(data))
     return sums
-
-
-def _one_hot(indices: Integers, values: int) -> Floats:
-    """Return 1 where a record (row) has a value (column), else 0."""
-    one_hot = np.zeros((len(indices), values))
-    np.put_along_axis(one_hot, indices, 1.0, axis=1)
-    return one_hot
 
 
 def _leave_out(logarithms: Floats, records: Integers, weights: Floats) -> None:

@@ -8,10 +8,10 @@ per axis instead of n; below the first level the tables are processed in blocks 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -238,38 +238,26 @@ class _Enumeration:
         seen = np.flatnonzero(self.marginals[target]).tolist()
         counts = self.marginals[target][seen].reshape(-1, *[1] * (table.ndim - 1))
         likelihoods, own = table[seen] / counts, self.own[target]
+        pairs: Iterable[tuple[int, int]] = permutations(range(len(seen)), 2)
+        offset = 0
         if table.ndim == 2 and np.unique(own[~np.eye(len(own), dtype=np.bool_)]).size <= 1:
-            ratios = quotient(likelihoods.max(axis=0), likelihoods.min(axis=0))
-            index = int(ratios.argmax())
-            column = likelihoods[:, index]
-            pair = seen[column.argmax()], seen[column.argmin()]
-            self._update(target, float(np.log(ratios[index])), pair, index, path)
-            return
-        for first, second in permutations(range(len(seen)), 2):
+            offset = int(quotient(likelihoods.max(axis=0), likelihoods.min(axis=0)).argmax())
+            likelihoods = likelihoods[:, [offset]]  # the best report of all pairs
+            pairs = [(int(likelihoods.argmax()), int(likelihoods.argmin()))]
+        for first, second in pairs:
             rows, pair = (likelihoods[first], likelihoods[second]), (seen[first], seen[second])
+            chosen = None
             if table.ndim == 2 or self.maximised is None:
-                values, chosen = np.log(quotient(*rows)), None
+                values = np.log(quotient(*rows))
             else:
                 values, chosen = self.columns[self.maximised].best(*rows)
             index = int(values.argmax())
-            self._update(target, float(values[index]), pair, index, path, chosen)
-
-    def _update(
-        self,
-        target: int,
-        value: float,
-        pair: tuple[int, int],
-        index: int,
-        path: Path,
-        chosen: Any = None,
-    ) -> None:
-        """Replace the best log-ratio of a target if this one, plus the own report's, is larger."""
-        value += float(self.own[target][pair])
-        if value > self.best[target].value and pair[0] != pair[1]:
-            reports: dict[int, int | Booleans] = {**self._report_indices(index, path)}
-            if chosen is not None and self.maximised is not None:
-                reports[self.maximised] = chosen[index].copy()  # not the whole batch
-            self.best[target] = _Best(value, pair, reports)
+            value = float(values[index]) + float(own[pair])
+            if value > self.best[target].value and first != second:
+                reports: dict[int, int | Booleans] = {**self._report_indices(offset + index, path)}
+                if chosen is not None and self.maximised is not None:
+                    reports[self.maximised] = chosen[index].copy()  # not the whole batch
+                self.best[target] = _Best(value, pair, reports)
 
     def witness(self, target: int) -> JointWitness | None:
         """Return the report tuple that attains a target's total, by value names."""
