@@ -237,9 +237,8 @@ class Leak:
 
     def __repr__(self) -> str:
         names = ("target", "source", "leakage", "interval")
-        values = [(name, getattr(self, name)) for name in names]
-        values += [("delta", self.delta or None)]
-        parts = ", ".join(f"{name}={value!r}" for name, value in values if value is not None)
+        values = {name: getattr(self, name) for name in names} | {"delta": self.delta or None}
+        parts = ", ".join(f"{name}={v!r}" for name, v in values.items() if v is not None)
         return f"Leak({parts})"
 
 

@@ -11,6 +11,7 @@ likely set of the report) [theory-population: All statements at once].
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -143,10 +144,9 @@ class LeakageIntervals(Result):
         return dict(json_ready({**limits, "too_few": [vars(few) for few in self.too_few]}))
 
     def _leak(self, target: int, source: int) -> Leak:
-        parts = (part[target, source] for part in (self.values, self.lower, self.upper))
-        (value, *interval), names = map(float, parts), self.domain.names
-        limits, delta = (interval[0], interval[1]), float(self.matrix.deltas[target, source])
-        return Leak(names[target], names[source], value, limits, delta=delta)
+        tables, names = (self.values, self.lower, self.upper, self.matrix.deltas), self.domain.names
+        value, lower, upper, delta = (float(table[target, source]) for table in tables)
+        return Leak(names[target], names[source], value, (lower, upper), delta=delta)
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}, {self.matrix.pairs.records:,} records"
@@ -199,11 +199,10 @@ class _PairIntervals:
             if sets is None:
                 assert release.mechanism is not None
                 sets = LikelySets("all", release.mechanism.epsilon)
-                try:
+                self.columns[source] = None
+                with suppress(InputError):
                     columns = release.transition(matrix.view)
                     self.columns[source] = columns[:, columns.max(axis=0) > 0]
-                except InputError:
-                    self.columns[source] = None
             elif release.delta and (sets.kind == "all" or sets.contrast == math.inf):
                 sets = LikelySets("all", release.epsilon)
             self.sets.append(sets)
