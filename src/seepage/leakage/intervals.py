@@ -136,7 +136,7 @@ class LeakageIntervals(Result):
         """Return the leaks with the largest lower confidence limits, largest first."""
         _checks.integer(count, "count", 0)
         pairs = ranked_pairs(self.lower, self.values)
-        return [self._leak(*pair) for pair in islice(pairs, count)]
+        return [self._leak(*pair) for pair in islice(pairs, min(count, self.values.size))]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the intervals as JSON-ready values; rows are targets, columns sources."""

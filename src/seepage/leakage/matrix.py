@@ -167,7 +167,7 @@ class LeakageMatrix(Result):
         found = self._leakages
         return [
             Leak(names[t], names[s], float(found[0, t, s]), delta=float(found[1, t, s]))
-            for t, s in islice(pairs, count)
+            for t, s in islice(pairs, min(count, self.values.size))
         ]
 
     def interval(self, confidence: float = 0.95) -> LeakageIntervals:
