@@ -156,7 +156,7 @@ PLAN = click.option(
     type=click.Path(dir_okay=False),
     help="File of the secret key that derives reports from --identifier; written if missing.",
 )
-@click_options(TableOptions, "missing_markers", "delimiter", "encoding")
+@click_options(TableOptions, "missing_markers", "delimiter", "encoding", "person")
 def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 
@@ -164,6 +164,9 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     With --identifier form and noise are derived from a person's identifier, so that who is asked
     again sends the same report for the same answers: keep the key file for that, and keep it
     secret: with it, answers can be found from reports.
+
+    Each record sends one report; if the plan names the column that identifies a person, or --person
+    does, each person sends one: that of the first record.
 
     A record with a value outside the plan's domain raises an error with its row and column, unless
     its attribute has a catch-all value.  OUTPUT appears when all is written, or not at all.
@@ -190,7 +193,9 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
             **given(TableOptions),
         )
     forms = "" if plan.is_single else f", {len(plan.forms)} forms"
-    click.echo(f"{count:,} reports of {len(plan.collected)} attributes{forms} -> {output}")
+    person = options["person"] or plan.person
+    each = f", one for each {person!r}" if person else ""
+    click.echo(f"{count:,} reports of {len(plan.collected)} attributes{forms}{each} -> {output}")
     if plan.kind == "assumed":
         click.echo(
             f"the plan rests on an assumption ({plan.guarantee}): its totals are not proven, and "

@@ -2,7 +2,8 @@
 
 Records are coded in the plan's domain: a value outside it raises an error, unless the attribute has
 a catch-all value.  Forms and noise are drawn, or derived from identifiers (`IdentifiedPeople`), so
-that a person who is asked again sends the same report.
+that a person who is asked again sends the same report.  Where a column identifies the people of a
+plan, each sends one report, however many records there are: the limits are those of one report.
 """
 
 import hmac
@@ -28,6 +29,7 @@ from seepage.collection import FORM, report_columns, reports_schema, spread_repo
 from seepage.data import Domain
 from seepage.data.inputs import table_of
 from seepage.data.table import TableOptions
+from seepage.data.table.persons import RecordChoice
 from seepage.data.table.scan import CodedBatch, TableScan, columns_of
 from seepage.data.table.sources import find_files, open_source
 from seepage.designs.form import Form, form_of_words
@@ -65,7 +67,7 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
     Returns
     -------
     int
-        The number of reports, one per record and in the order of the records.
+        The number of reports, one per record or person and in the order of the records.
 
     Notes
     -----
@@ -94,7 +96,10 @@ def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.Reco
     """Yield the reports of each batch of records."""
     key, source = _key_of_identifiers(plan, options), randomness(options.rng, "rng")
     schema, column = reports_schema(plan), options.identifier
-    scan = open_records(data, plan.collected, column, **changed(options, TableOptions))
+    table = changed(options, TableOptions)
+    if plan.person is not None:
+        table.setdefault("person", plan.person)
+    scan = open_records(data, plan.collected, column, **table)
     for batch in scan.batches(options.progress):
         answers = dict(zip(plan.collected.names, batch.codes, strict=True))
         if key is None or column is None:
@@ -165,10 +170,8 @@ def perturbed_columns(
 
 def _cells(plan: Plan, form: Form, answers: Mapping[str, Codes], rows: Integers) -> Integers:
     """Return the flat row-major index of the answers to a form."""
-    cells = np.zeros(len(rows), dtype=np.int64)
-    for name in form.attributes:
-        cells = cells * plan.domain[name].size + answers[name][rows]
-    return cells
+    codes = tuple(answers[name][rows] for name in form.attributes)
+    return np.ravel_multi_index(codes, [plan.domain[name].size for name in form.attributes])
 
 
 def _write(plan: Plan, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> int:
@@ -176,7 +179,7 @@ def _write(plan: Plan, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> in
 
     Reports that are values, and forms, are dictionary-encoded.
     """
-    written, buffer, buffered = 0, list[pa.RecordBatch](), 0
+    buffer, written = list[pa.RecordBatch](), 0
     values = [
         column
         for column, index, name in report_columns(plan)
@@ -192,30 +195,32 @@ def _write(plan: Plan, batches: Iterator[pa.RecordBatch], file: IO[bytes]) -> in
     ) as writer:
         for batch in batches:
             buffer.append(batch)
-            buffered += batch.num_rows
-            if buffered >= ROW_GROUP:
+            written += batch.num_rows
+            if sum(part.num_rows for part in buffer) >= ROW_GROUP:
                 writer.write_table(pa.Table.from_batches(buffer))
-                written, buffer, buffered = written + buffered, [], 0
+                buffer.clear()
         if buffer:
             writer.write_table(pa.Table.from_batches(buffer))
-    return written + buffered
+    return written
 
 
 def _check_output_differs(data: Any, key: Any, output: str | os.PathLike[str]) -> None:
     """Raise an InputError if the output is one of the files of the records, or that of the key."""
     if not Path(output).exists():
         return
-    if isinstance(key, (str, os.PathLike)) and Path(key).exists() and Path(key).samefile(output):
-        raise InputError(f"the output must not be the key, got {os.fspath(output)!r} for both")
-    if not isinstance(data, (str, os.PathLike, list, tuple)):
-        return
-    if any(file.samefile(output) for file in find_files(data)[1]):
-        raise InputError(f"the output must not be the data, got {os.fspath(output)!r} for both")
+    named = {"key": [Path(key)] if isinstance(key, (str, os.PathLike)) else []}
+    if isinstance(data, (str, os.PathLike, list, tuple)):
+        named["data"] = find_files(data)[1]
+    for what, files in named.items():
+        if any(file.exists() and file.samefile(output) for file in files):
+            raise InputError(
+                f"the output must not be the {what}, got {os.fspath(output)!r} for both"
+            )
 
 
 # Records ------------------------------------------------------------------------------------------
 
-FIXED = ("domain", "bins", "pool", "person")
+FIXED = ("domain", "bins", "pool")
 """Table options that a plan fixes."""
 
 
@@ -233,7 +238,7 @@ def open_records(
     identifier
         The column of identifiers, read beside the codes.
     table
-        Options of `TableOptions`.
+        Options of `TableOptions`; with `person` the first record of each person is read.
 
     Examples
     --------
@@ -247,18 +252,20 @@ def open_records(
         if name in FIXED:
             raise InputError(f"{name} has no effect: the plan fixes it", parameter=name)
     data, table = table_of(data, {"domain": domain, **table})
-    kept = {name: table[name] for name in table if name == "domain" or name not in FIXED}
-    options = TableOptions.from_keywords(**kept)
+    options = TableOptions.from_keywords(**table)
     source = open_source(data, options)
     needed = dict.fromkeys(domain.names, "the plan asks for")
     if identifier is not None:
         needed[identifier] = "reports are derived from"
+    if options.person is not None:
+        needed[options.person] = "one report is sent for each"
     for name, needs in needed.items():
         if name not in source.names:
             hint = _checks.near_miss(name, source.names)
             raise TableError(f"{needs} {name!r}, and the table has no such column{hint}")
     columns = columns_of(source.names, options, fields=source.fields)
-    return TableScan(source, columns, options, beside=identifier)
+    choice = RecordChoice(options.person, fields=source.fields)
+    return TableScan(source, columns, options, choice=choice, beside=identifier)
 
 
 # Identifiers -------------------------------------------------------------------------------------
@@ -314,14 +321,7 @@ def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integer
 
 
 class KeyedRandomness(Randomness):
-    """The bytes that are derived from a key and a message, in blocks of 32.
-
-    Examples
-    --------
-    >>> one, same = (KeyedRandomness(bytes(32), b"ann").bytes(40) for _ in range(2))
-    >>> bool((one == same).all())
-    True
-    """
+    """The bytes that are derived from a key and a message, in blocks of 32."""
 
     def __init__(self, key: bytes, message: bytes) -> None:
         super().__init__(None)

@@ -110,11 +110,11 @@ class Records(Result):
     fixed
         How the domain was fixed, where that was on a part of the records; else None.
     declared
-        Whether the domain was given, or fixed on other records; if it was read off these very
-        records, they certify nothing for a population.
+        Whether the domain was given or fixed on others; else they certify nothing for a population.
     pooled
-        Whether values were merged by the counts of these very records, which then certify nothing
-        for a population.
+        Whether values were merged by these very counts: nothing is certified for a population.
+    person
+        The column that identified the people, of each of whom one record was kept; else None.
 
     Examples
     --------
@@ -142,8 +142,8 @@ class Records(Result):
         if population is not None:
             self.population = _checks.integer(population, "population", self.records)
         self.fixed: FixedDomain | None = None
-        self.declared = True
-        self.pooled = False
+        self.declared, self.pooled = True, False
+        self.person: str | None = None
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
             part.flags.writeable = False
@@ -199,7 +199,7 @@ class Records(Result):
             domain, gathered, (rows, weights) = read
         whole = options.sample is None or gathered.seen <= options.sample
         records = cls(domain, rows.T, weights, population=None if whole else gathered.seen)
-        records.fixed, records.declared = fixed, declared
+        records.fixed, records.declared, records.person = fixed, declared, options.person
         if options.pool is None:
             return records
         from seepage.data.recoding import pool_rare
@@ -279,7 +279,7 @@ class Records(Result):
     def like(self, domain: Domain, codes: ArrayLike) -> "Records":
         """Return these records with other codes, one row for each."""
         records = Records(domain, codes, self.weights, population=self.population)
-        records.declared, records.pooled = self.declared, self.pooled
+        records.declared, records.pooled, records.person = self.declared, self.pooled, self.person
         return records
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:

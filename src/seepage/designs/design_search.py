@@ -70,6 +70,8 @@ class Design:
         The number of people that the errors are for; by default as many as the table has records.
     settings
         What the plan states of the options: seed, objective, people or precision, title, author.
+    person
+        The column that identifies the people, of each of whom one record was read; else None.
     """
 
     pairs: PairCounts
@@ -88,6 +90,7 @@ class Design:
     confidence: float | None = None
     people: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    person: str | None = None
 
     @property
     def record(self) -> float:
@@ -332,6 +335,7 @@ class DesignRun:
             self.certifier.confidence,
             self.people,
             {**self.options.stated, **self._covered(), "known": known},
+            self.records.person,
         )
 
     def _covered(self) -> dict[str, Any]:

@@ -158,6 +158,11 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         return self.domain.select(planned.name for planned in self.attributes if planned.asking)
 
     @property
+    def person(self) -> str | None:
+        """The column that identifies a person, who sends one report; None if each record does."""
+        return self.provenance.person or None
+
+    @property
     def epsilons(self) -> Floats:
         """The largest stated budget of every attribute, 0 if it is not collected."""
         return np.array([planned.epsilon for planned in self.attributes])
@@ -271,8 +276,9 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         ----------
         data
             Any table that can be read in the plan's domain, or `Records` or `PairCounts` of it;
-            other columns are ignored.  Pair counts suffice for the guarantees `worst` and
-            `independent`, a sample for `worst` only.
+            other columns are ignored.  Of a table with several records of a person the first of
+            each is read, by the plan's `person` unless another is given.  Pair counts suffice for
+            the guarantees `worst` and `independent`, a sample for `worst` only.
 
         See Also
         --------
@@ -286,7 +292,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     @method_takes(PerturbOptions)
     def perturb(self, data: Any, options: PerturbOptions) -> "pa.Table":
-        """Return the reports of a table's records, one row per record.
+        """Return the reports of a table's records, one row per record, or one per `person`.
 
         One column per attribute; where there are several forms, a column `form` (from 1) and one
         column for each report of each form, `"2:sex"`, empty for people with another form.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from seepage import _checks
 from seepage._options import takes
 from seepage._results import Result, json_ready
+from seepage.data.records import Records
 from seepage.designs import CalibrationOptions, DesignOptions, design_limit
 from seepage.designs.calibration import Calibration, calibrated
 from seepage.designs.form import Form, with_shares
@@ -60,6 +61,7 @@ def plan_of(calibration: Calibration) -> Plan:
     channel = ProductChannel(questions=questions)
     form = Form.of(channel, totals.guarantee, totals.values.tolist(), totals.deltas.tolist())
     public = [name for name, mask in zip(names, problem.public, strict=True) if mask]
+    person = problem.data.person if isinstance(problem.data, Records) else None
     return Plan(
         listed=stored_attributes(problem.pairs, problem.limits.tolist(), public),
         forms=with_shares([form], [1.0]),
@@ -67,7 +69,7 @@ def plan_of(calibration: Calibration) -> Plan:
         view=totals.view,
         confidence=totals.confidence,
         scope=_scope(totals.scope),
-        provenance=Provenance.of(problem.pairs, {"guarantee": totals.guarantee}),
+        provenance=Provenance.of(problem.pairs, {"guarantee": totals.guarantee}, person),
         notes=(*totals.notes, *calibration.notes),
     )
 
@@ -149,7 +151,7 @@ def plan_of_design(design: "Design") -> Plan:
         basis="mechanism",
         confidence=design.confidence,
         scope=_scope(design.scope),
-        provenance=Provenance.of(design.pairs, settings),
+        provenance=Provenance.of(design.pairs, settings, design.person),
         notes=design.notes,
         alternatives=design.comparison[:-1],
     )

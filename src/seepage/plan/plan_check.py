@@ -21,7 +21,7 @@ from seepage._files import read_small, whole_file
 from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Result
 from seepage.data import Domain, short_list
-from seepage.data.inputs import as_counted
+from seepage.data.inputs import as_counted, is_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.data.table import DataOptions
@@ -122,7 +122,10 @@ class PlanCheck(Result):
 def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
     needs_records = any(form.guarantee not in FROM_PAIRS for form in plan.forms)
-    counted = as_counted(data, records=needs_records, within=plan.domain, **options.reading)
+    reading = options.reading
+    if plan.person is not None and not is_counted(data):
+        reading.setdefault("person", plan.person)
+    counted = as_counted(data, records=needs_records, within=plan.domain, **reading)
     for form in plan.forms:
         check_whole_table(counted, form.guarantee, "the totals of a plan")
     by_form = [_form_totals(plan, form, counted) for form in plan.forms]

@@ -57,6 +57,9 @@ class Provenance(Stored, frozen=True, kw_only=True):
         The version of this package.
     settings
         Settings of the caller, as plain JSON.
+    person
+        The column that identifies the people, of each of whom one record was read; not set if
+        every record was a person of its own.
     """
 
     digest: str
@@ -64,9 +67,12 @@ class Provenance(Stored, frozen=True, kw_only=True):
     seepage: str
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
     population: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
+    person: Annotated[str, msgspec.Meta(min_length=1)] | msgspec.UnsetType = msgspec.UNSET
 
     @classmethod
-    def of(cls, pairs: PairCounts, settings: Mapping[str, Any]) -> "Provenance":
+    def of(
+        cls, pairs: PairCounts, settings: Mapping[str, Any], person: str | None = None
+    ) -> "Provenance":
         """Return the provenance of a plan that was computed from these counts.
 
         The settings take a round trip through JSON, so that a plan that is loaded equals the one
@@ -78,12 +84,13 @@ class Provenance(Stored, frozen=True, kw_only=True):
             population=msgspec.UNSET if pairs.population is None else pairs.population,
             seepage=__version__,
             settings=msgspec.json.decode(msgspec.json.encode(json_ready(settings))),
+            person=msgspec.UNSET if person is None else person,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbOptions(TableOptions):
-    """Options of `Plan.perturb`; of tables, except `domain`, `bins`, `pool` and `person`.
+    """Options of `Plan.perturb`; of tables, except `domain`, `bins` and `pool`.
 
     A record with a value outside the domain raises a DomainError with its row and column, unless
     its attribute has a catch-all value.  A report is always sent: a missing answer is a value like
@@ -91,6 +98,9 @@ class PerturbOptions(TableOptions):
 
     Parameters
     ----------
+    person
+        The column that identifies the person, by default that of the plan: each person sends one
+        report, of the first record that is not dropped.
     rng
         None draws from the operating system's generator.  For research only: a seed or NumPy
         generator gives the same reports again, and whoever knows it can remove the noise.

@@ -212,19 +212,20 @@ def whom(plan: Plan) -> str:
     if known_names:
         knows += f" and the person's {', '.join(known_names)}"
     knows += " and nothing else about the person"
+    person = f"person (column {plan.person!r})" if plan.person else "person"
     if plan.guarantee == "worst":
         return "It holds for everybody, whoever they are."
     if plan.scope == "population":
         return (
             f"It holds for the people from whom the table of {records} was drawn, with "
             f"confidence {plan.confidence:.4g}, if that was a random sample with one record per "
-            "person and taking part does not depend on the answers; and against an adversary "
+            f"{person} and taking part does not depend on the answers; and against an adversary "
             f"{knows}. The confidence is that of this plan alone: whoever chooses among several "
             "divides 1 - confidence by their number."
         )
     return (
         f"It holds for people distributed as in the table of {records} that it was "
-        f"computed from, one record per person, against an adversary {knows}; for other people "
+        f"computed from, one record per {person}, against an adversary {knows}; for other people "
         "only as far as that table describes them."
     )
 
@@ -266,9 +267,10 @@ def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
             "Whoever already knows other answers of the person can learn more about an attribute "
             "than its total, up to what the form tells about the whole record.",
         )
+    named = f", by the column {plan.person!r}," if plan.person else ""
     yield (
         "Repeats.",
-        "Each person answers once. Reports of a second collection"
+        f"Each person{named} answers once. Reports of a second collection"
         + (", or of a second form," if len(plan.forms) > 1 else "")
         + " add to what is told, and no limit covers both: keep reports and do not ask again.",
     )
