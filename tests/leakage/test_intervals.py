@@ -170,8 +170,18 @@ def test_rare_values_have_trivial_limits():
     limits = found.interval()
     assert limits.upper[0, 1] > 0.9
     assert limits.lower[0, 1] == 0.0
-    assert [(few.attribute, few.values[0]) for few in limits.too_few] == [("a", "1"), ("b", "1")]
-    assert "too few records to say about 1 (0)" in limits.too_few[0].sentence()
+    assert [(few.attribute, few.values[0]) for few in limits.too_few] == [("a", "0"), ("b", "1")]
+
+
+def test_values_without_records_are_not_listed_as_rare():
+    limits = sp.leakage_matrix(
+        pair_counts([[5, 4], [0, 0], [6, 4]]), 1.0, mechanism="grr"
+    ).interval()
+    assert limits.upper[0, 1] > 0.9
+    rows, columns = limits.too_few
+    assert (rows.attribute, rows.values, rows.counts) == ("a", ("0", "2"), (9, 10))
+    assert "too few records to say about 0 (9), 2 (10);" in rows.sentence()
+    assert (columns.values, columns.counts) == (("1", "0"), (8, 11))
 
 
 def test_the_needed_number_of_records_suffices():

@@ -213,9 +213,7 @@ def _check_output_differs(data: Any, key: Any, output: str | os.PathLike[str]) -
         named["data"] = find_files(data)[1]
     for what, files in named.items():
         if any(file.exists() and file.samefile(output) for file in files):
-            raise InputError(
-                f"the output must not be the {what}, got {os.fspath(output)!r} for both"
-            )
+            raise InputError(f"the output must not be the {what}, got {str(output)!r} for both")
 
 
 # Records ------------------------------------------------------------------------------------------

@@ -289,6 +289,7 @@ class _PairIntervals:
     def too_few(self) -> Iterator[TooFew]:
         """Yield for each target the values with too few records, and the number that suffices.
 
+        A value without records, as domains that were given have them, is not one of them.
         With n records, a source value that was never observed with a target value may have a
         probability of up to about c/n.  With n below c / ln(1 + e^(-eps/2)) that probability makes
         a report e^(eps/2) times likelier: the upper limit is at least eps/2 for every table.
@@ -302,7 +303,7 @@ class _PairIntervals:
             share = np.log1p(np.exp(-contrast[sources] / 2)).clip(min=MIN_SHARE)
             needed = int(np.ceil((self.c[target, sources] / share).max()))
             counts = self.matrix.pairs.marginal(target)
-            rare = np.flatnonzero(counts < needed)
+            rare = np.flatnonzero((counts > 0) & (counts < needed))
             if len(rare):
                 rare = rare[np.argsort(counts[rare], kind="stable")]
                 values = tuple(str(attribute.values[x]) for x in rare)
