@@ -14,6 +14,8 @@ from plan_examples import DOMAIN, counts, forms_plan, people, plan_for, product,
 PEOPLE = people(3000)
 PLAN = plan_for(counts(), 2.0)
 REPORTS = PLAN.perturb(PEOPLE, rng=1)
+DRIFTED = [("sex", "F", "M"), ("job", "nurse", "smith"), ("ill", "yes", "no")]
+TOLD = "that all reports of a person together tell at most"
 
 
 def page_of(folder, plan=PLAN, reports=REPORTS, **options):
@@ -46,6 +48,46 @@ def test_every_share_is_shown_with_its_interval(tmp_path, consistent):
     assert "script-src" not in page
 
 
+def found_in(page):
+    """The paragraphs of the first section."""
+    section = page[page.index('<section id="found"') : page.index('<section id="results"')]
+    return re.findall(r"<p[^>]*>(.*?)</p>", section, re.DOTALL)
+
+
+def test_the_page_begins_with_what_was_found(tmp_path):
+    found, page = page_of(tmp_path)
+    errors = [estimate.standard_errors.max() for estimate in found.estimates.values()]
+    first, promise, checked = found_in(page)
+    assert first.startswith("3,000 people reported, and every share is known to within ")
+    width = float(re.search(r"within ([\d.]+) points \(19 times of 20\)\.$", first)[1])
+    assert 0 <= width - 196 * max(errors) < 0.1
+    assert promise.startswith(f"The plan promises, whoever the people are, {TOLD} 8 nats")
+    assert checked == "Whether it still holds was not checked on a newer table."
+    assert page.index(first) < page.index('class="shares"')
+
+
+@pytest.mark.parametrize("limit", [1.0, 40.0])
+def test_the_first_sentences_say_whether_the_limits_hold_on_a_newer_table(tmp_path, limit):
+    plan = sp.calibrate(PEOPLE.select(["sex", "job", "ill"]), limit, scope="table", mechanism="grr")
+    drifted = pa.table({name: [a, b] * 50 for name, a, b in DRIFTED})
+    _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1), data=drifted)
+    _, promise, checked = found_in(page)
+    assert f"The plan promises, for people distributed as in its table, {TOLD} {limit:g}" in promise
+    assert checked.startswith("On a newer table of 100 records ")
+    above = plan.check(drifted).exceeded
+    assert above
+    assert checked.endswith(f"the total is above its limit about {', '.join(above)}.")
+    _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1), data=PEOPLE)
+    assert found_in(page)[2] == "On a newer table of 3,000 records every total is within its limit."
+
+
+def test_shares_of_which_the_mean_was_wanted_are_left_out_of_the_first_sentence(tmp_path):
+    records = PEOPLE.select(["age", "sex"])
+    plan = sp.design(records, 2.0, want=["mean age"], scope="table", shape="never", bins={"age": 3})
+    _, page = page_of(tmp_path, plan, plan.perturb(PEOPLE, rng=1))
+    assert "every share of sex is known to within" in found_in(page)[0]
+
+
 def test_tables_drift_and_leakages_are_shown(tmp_path):
     plan = sp.calibrate(PEOPLE.select(["sex", "job", "ill"]), 2.0, scope="table", mechanism="grr")
     alike = pa.table({"sex": ["F", "M"] * 50, "job": ["nurse", "smith"] * 50})
@@ -56,7 +98,7 @@ def test_tables_drift_and_leakages_are_shown(tmp_path):
     assert "Above the limit: " in page
     assert f"{100 * joint.frequencies[0, 1]:.1f} <span" in page
     leak = plan.analyse(reports).strongest(1)[0]
-    assert f"<td>{leak.leakage:.2f}</td>" in page
+    assert f'<td data-label="nats">{leak.leakage:.2f}</td>' in page
     _, page = page_of(tmp_path, plan, reports, data=PEOPLE)
     assert "Every total is within its limit on 3,000 other records." in page
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from html import unescape
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,7 @@ from seepage.plan.plan_precision import (
     plan_precision,
     points,
 )
-from seepage.plan.plan_text import ground, people_sentence, promise, unpromised
+from seepage.plan.plan_text import advice, ground, people_sentence, promise, unpromised
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +202,37 @@ def test_text_has_contrast_in_light_and_dark_and_a_phone_scrolls_down_only(opene
     assert _wide(page) <= 0
 
 
+def test_a_phone_shows_every_column_without_scrolling_sideways(opened, designed):
+    page = opened(plan_page(designed), viewport={"width": 390, "height": 844})
+    wider = """[...document.querySelectorAll('.scroll')]
+      .filter((one) => one.scrollWidth > one.clientWidth)
+      .map((one) => one.getAttribute('aria-label'))"""
+    assert page.evaluate(wider) == []
+    row = " ".join(page.inner_text(".attributes tbody tr >> nth=0").split())
+    assert "2 (a factor of 7.4)" in row
+    labels = page.evaluate(
+        """[...document.querySelector('.attributes tbody tr').querySelectorAll('td')]
+      .map((cell) => getComputedStyle(cell, '::before').content)"""
+    )
+    assert labels[0] == '"all reports tell at most"'
+    assert labels[-2:] == ['"limit"', '"rests on"']
+    assert all(label != '""' for label in labels)
+
+
+def test_what_must_be_decided_is_read_before_how_rivals_do():
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
+    same = sp.Records(domain, [[0, 0], [1, 1]], [500, 500])
+    plan = sp.design(same, 1.0, scope="table")
+    precision = plan_precision(plan)
+    rivals = advice(plan, precision)
+    assert rivals
+    page = unescape(plan_page(plan))
+    sentences = [people_sentence(plan, precision), promise(plan), ground(plan)]
+    places = [page.index(text) for text in [*sentences, *rivals]]
+    assert places == sorted(places)
+    assert places[-1] > page.index('id="precision"')
+
+
 def test_forty_attributes_in_sixty_forms_fit_a_screen(opened):
     text = plan_page(many_forms())
     assert len(text) < 500_000
@@ -265,7 +297,7 @@ def test_the_page_says_what_was_merged_and_two_designs_of_one_title_are_told_apa
     page = plan_page(found["1.0"])
     assert "(merged from 31 values)" in page
     assert "does not name, such as ill, whose answers but one are too rare." in page
-    assert "<td>everything</td>" in page
+    assert '<td data-label="whole record, nats">everything</td>' in page
     text = compare_page(found)
     assert "Days (1.0) needs" in text
     assert "Days (2.0) needs" in text

@@ -10,12 +10,15 @@ from seepage._files import write_text
 from seepage._pages import render_page
 from seepage.collection import open_reports
 from seepage.collection.frequencies import Frequencies
+from seepage.data import short_list
 from seepage.errors import InputError
 from seepage.leakage import Leak
 from seepage.plan import Plan
+from seepage.plan.plan_check import PlanCheck
 from seepage.plan.plan_page import STYLES
 from seepage.plan.plan_parts import wanted_of
-from seepage.plan.plan_text import statements
+from seepage.plan.plan_precision import NORMAL, points
+from seepage.plan.plan_text import promised, statements
 
 SHOWN_LEAKS = 12
 """Number of estimated leakages on the page, those with the largest lower limits."""
@@ -71,20 +74,39 @@ def write_results(
     found, names = plan.estimate(source, consistent=consistent), plan.domain.names
     if joint is None:
         joint = [(names[i], names[j]) for i, j in wanted_of(plan).joint]
+    check = None if data is None else plan.check(data)
     page = render_page(
         "results.html",
         f"{heading}: results",
         styles=(*STYLES, "results"),
         heading=heading,
+        summary=_summary(plan, found, check),
         found=found,
         cards=[_card(found, attribute) for attribute in found.estimates],
         tables=[_table(plan, source, *_checks.texts(pair, "joint")) for pair in joint],
-        check=None if data is None else plan.check(data),
+        check=check,
         leaks=_leaks(plan, source),
         **statements(plan),
     )
     write_text(path, page)
     return found
+
+
+def _summary(plan: Plan, found: Frequencies, check: PlanCheck | None) -> tuple[str, str, str]:
+    """Return the sentences that a page of results begins with: precision, promise and check."""
+    shares = [name for name in found.estimates if name not in found.means]
+    reported = f"{found.records:,} people reported"
+    if shares:
+        largest = max(found[name].standard_errors.max() for name in shares)
+        width = points(NORMAL * largest).removesuffix(".0")
+        every = f"every share of {short_list(shares)}" if found.means else "every share"
+        reported += f", and {every} is known to within {width} points (19 times of 20)"
+    checked = "Whether it still holds was not checked on a newer table."
+    if check is not None:
+        above = f"the total is above its limit about {short_list(check.exceeded)}"
+        verdict = "every total is within its limit" if check.within else above
+        checked = f"On a newer table of {check.records:,} records {verdict}."
+    return f"{reported}.", promised(plan, "The plan"), checked
 
 
 def _card(found: Frequencies, name: str) -> dict[str, Any]:

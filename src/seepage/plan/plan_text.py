@@ -132,21 +132,26 @@ def unlimited(plan: Plan) -> list[PlannedAttribute]:
 
 
 def promise(plan: Plan) -> str:
-    """Return the first sentence: what is collected, and the limits that are guaranteed."""
+    """Return what is collected, and the limits that are guaranteed."""
+    return f"{_collection(plan)}. {promised(plan)}"
+
+
+def promised(plan: Plan, subject: str = "It") -> str:
+    """Return the sentence of the limits that are guaranteed."""
     limits = {p.limit for p in plan.attributes if p.limit is not None}
     if not limits:
         largest = max(planned.total for planned in plan.attributes)
         return (
-            f"{_collection(plan)}. It has no limits; {_claim(plan)}all reports of a person "
-            f"together tell at most {nats(largest)} nats about any one attribute ({FACTOR})."
+            f"{subject} has no limits; {_claim(plan)}all reports of a person together tell at most "
+            f"{nats(largest)} nats about any one attribute ({FACTOR})."
         )
     about = "any one attribute" if not unlimited(plan) else "any one attribute that has a limit"
     each = ", by attribute" if len(limits) > 1 else ""
-    promises = "It does not prove but assumes" if plan.kind == "assumed" else "It promises"
+    promises = "does not prove but assumes" if plan.kind == "assumed" else "promises"
     return (
-        f"{_collection(plan)}. {promises}, {_claim(plan)}that all reports of a person together "
-        f"tell at most {span(limits)} nats about {about}{each}: they change the odds between any "
-        f"two of its values by a factor of at most {factor(max(limits))}."
+        f"{subject} {promises}, {_claim(plan)}that all reports of a person together tell at most "
+        f"{span(limits)} nats about {about}{each}: they change the odds between any two of its "
+        f"values by a factor of at most {factor(max(limits))}."
     )
 
 
