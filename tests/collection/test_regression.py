@@ -136,16 +136,41 @@ def test_standard_errors_are_right(name):
         assert 5e-4 < tail < 1 - 5e-4
 
 
-def test_equal_reports_are_merged_without_changing_the_estimate(monkeypatch):
-    plan = forms_plan(
-        PAIRS, [product(ill=("oue", 2.0), age=3.0), product(ill=2.0, age=("oue", 2.0))]
-    )
+@pytest.mark.parametrize("name", ["oue", "olh"])
+def test_equal_reports_are_merged_without_changing_the_estimate(monkeypatch, name):
+    plan = forms_plan(PAIRS, [product(ill=(name, 2.0), age=3.0), product(ill=2.0, age=(name, 2.0))])
     reports = plan.perturb(PEOPLE, rng=2)
     merged = plan.regress(reports, "ill ~ age")
+    frequencies = plan.estimate(reports)["age"].frequencies
     monkeypatch.setattr(report_vectors, "MAX_DISTINCT", 1)
     apart = plan.regress(reports, "ill ~ age")
     assert apart.values == pytest.approx(merged.values, abs=1e-8)
     assert apart.standard_errors == pytest.approx(merged.standard_errors, rel=1e-6)
+    assert plan.estimate(reports)["age"].frequencies == pytest.approx(frequencies, abs=1e-12)
+
+
+def test_hashed_reports_of_the_same_values_are_merged():
+    """A report of local hashing tells the set of values that hash to its bucket, at most 2^k."""
+    plan = forms_plan(PAIRS, [product(ill=("olh", 2.0), age=("olh", 2.0))])
+    (made,) = report_vectors.informative_forms(plan, ["ill", "age"]).values()
+    codes = np.random.default_rng(1).integers(0, 2, 5000)
+    reports = [one.perturb(codes, rng=1) for one in made.mechanisms]
+    distinct, sums, _ = made.distinct(reports, None)
+    assert len(sums) == len(distinct[0]) <= 2 ** (2 + 3)
+    assert sums.sum() == 5000
+    assert sums @ made.vectors(distinct) == pytest.approx(made.vectors(reports).sum(axis=0))
+
+
+def test_more_combinations_than_fit_are_merged_by_those_that_occur(monkeypatch):
+    plan = forms_plan(PAIRS, [product(ill=("olh", 2.0), age=("oue", 2.0), job=2.0)])
+    (made,) = report_vectors.informative_forms(plan, ["ill", "age", "job"]).values()
+    codes = np.zeros(300, dtype=np.int64)
+    reports = [one.perturb(codes, rng=1) for one in made.mechanisms]
+    _, sums, squares = made.distinct(reports, None)
+    monkeypatch.setattr(report_vectors, "MAX_DISTINCT", 4 * len(sums))
+    again = made.distinct(reports, None)
+    assert sorted(again[1]) == sorted(sums)
+    assert sorted(again[2]) == sorted(squares)
 
 
 @pytest.mark.slow

@@ -36,7 +36,6 @@ from seepage.collection.regression import (
 )
 from seepage.collection.report_vectors import (
     check_cells,
-    distinct_reports,
     informative_forms,
     read_vectors,
     report_weights,
@@ -204,7 +203,7 @@ def _fit_cells(
             for column in columns
         ]
         people = None if given is None else given[np.concatenate(read_rows)]
-        distinct, sums, squares = distinct_reports(reports, people)
+        distinct, sums, squares = forms[form].distinct(reports, people)
         channel, mechanisms = plan.forms[form].channel, plan.form_mechanisms[form]
         names = list(asked if plan.forms[form].is_product else channel.attributes)
         codes = dict(

@@ -38,7 +38,7 @@ from seepage._numerics import Floats, Integers
 from seepage._results import Result
 from seepage.collection import open_reports
 from seepage.collection.estimated_cells import ratio_intervals
-from seepage.collection.report_vectors import add_reports, distinct_reports, informative_forms
+from seepage.collection.report_vectors import add_reports, informative_forms
 from seepage.errors import InputError
 from seepage.leakage import Leak
 from seepage.leakage.likely_sets import LikelySets
@@ -104,7 +104,7 @@ class PairSums:
             rows = slice((group - self.people) % GROUPS, None, GROUPS)
             part = [column[rows] for column in reports]
             if len(part[0]):
-                distinct, counts, _ = distinct_reports(part, None)
+                distinct, counts, _ = vectors.distinct(part, None)
                 self.sizes[group] += precision * counts.sum()
                 added = counts @ vectors.vectors(distinct)
                 self.sums[group] += precision * added.reshape(self.sums[group].shape)

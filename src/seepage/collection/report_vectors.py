@@ -39,6 +39,7 @@ from seepage.errors import InputError
 from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import DirectResponse
+from seepage.mechanisms.hashing import LocalHashing
 from seepage.mechanisms.reports import BitReports, ValueReports
 from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
 from seepage.plan import Plan
@@ -101,8 +102,8 @@ class FormVectors(NamedTuple):
 
     Parameters
     ----------
-    columns
-        The names of the form's reports.
+    columns, mechanisms
+        The names of the form's reports, and the mechanisms that drew them.
     entries
         For each column, the function from its reports to vectors, one row per report; their
         products are the vectors over the cells.
@@ -113,6 +114,7 @@ class FormVectors(NamedTuple):
     """
 
     columns: Sequence[str]
+    mechanisms: Sequence[Mechanism]
     entries: Sequence[Callable[[Any], Floats]]
     variances: Floats
 
@@ -134,14 +136,15 @@ class FormVectors(NamedTuple):
         if plan.forms[index].is_product:
             mechanisms = [plan.form_mechanisms[index][name] for name in names]
             entries = [partial(_one_hot_vectors, made, margins) for made in mechanisms]
-            return cls(names, entries, _mechanism_variances(plan, names, mechanisms))
+            return cls(names, mechanisms, entries, _mechanism_variances(plan, names, mechanisms))
         coefficients, variances = matrix_coefficients(plan, index, names)
         if margins:
             table = coefficients.reshape(-1, *(plan.domain[name].size for name in names))
             for axis in range(1, table.ndim):
                 table = np.concatenate([table.sum(axis=axis, keepdims=True), table], axis=axis)
             coefficients = table.reshape(len(table), -1)
-        return cls((REPORT,), [lambda one: coefficients[one.below(len(coefficients))]], variances)
+        mechanisms, entry = list(plan.form_mechanisms[index].values()), partial(_rows, coefficients)
+        return cls((REPORT,), mechanisms, [entry], variances)
 
     @property
     def variance(self) -> float:
@@ -151,6 +154,56 @@ class FormVectors(NamedTuple):
     def vectors(self, reports: Sequence[Any]) -> Floats:
         """Return the vector of each report, one row per report and one column per cell."""
         return row_products([part(one) for part, one in zip(self.entries, reports, strict=True)])
+
+    def distinct(
+        self, reports: Sequence[Any], weights: Floats | None
+    ) -> tuple[list[Any], Floats, Floats]:
+        """Return distinct reports, with the sums of the weights of their people and of the squares.
+
+        Reports are equal if their likelihoods are: single values, and sets of up to 64 values that
+        they have or hash to; others are returned as they are.
+        """
+        given = np.ones(len(reports[0])) if weights is None else weights
+        codes, size = np.zeros(len(given), dtype=np.int64), 1
+        for made, column in zip(self.mechanisms, reports, strict=True):
+            values, outputs = _coded(made, column)
+            if size * outputs >= MAX_DISTINCT:
+                codes, size = _numbered(codes)
+            size *= outputs
+            if size >= MAX_DISTINCT:
+                return list(reports), given, given**2
+            codes = codes * outputs + values
+        last = np.zeros(size, dtype=np.int64)
+        last[codes] = np.arange(len(codes))
+        sums = np.bincount(codes, given).astype(np.float64)
+        squares = sums if weights is None else np.bincount(codes, given**2).astype(np.float64)
+        kept = np.flatnonzero(sums)
+        return [column[last[kept]] for column in reports], sums[kept], squares[kept]
+
+
+def _coded(made: Mechanism, reports: Any) -> tuple[Any, int]:
+    """Return an integer for each report, equal for equal likelihoods, and their number.
+
+    `MAX_DISTINCT` for reports that are not compared.
+    """
+    if isinstance(reports, ValueReports):
+        return reports.values, int(reports.values.max()) + 1
+    if isinstance(reports, BitReports) and made.k <= 64:
+        return _numbered(reports.words[:, 0])
+    if isinstance(made, LocalHashing) and made.k <= 64:
+        return _numbered(BitReports.pack_blocks(made.k, reports, made.supported)[:, 0])
+    return 0, MAX_DISTINCT
+
+
+def _numbered(values: Any) -> tuple[Integers, int]:
+    """Return integers as their positions in the order of distinct ones, and how many these are."""
+    distinct, positions = np.unique(values, return_inverse=True)
+    return positions, len(distinct)
+
+
+def _rows(coefficients: Floats, reports: Any) -> Floats:
+    """Return the row of each report of a matrix."""
+    return np.asarray(coefficients[reports.below(len(coefficients))])
 
 
 def row_products(parts: Sequence[Floats]) -> Floats:
@@ -247,7 +300,7 @@ class CellSums:
         """Add reports of one form, with the weights of their people; None for 1 each."""
         vectors, precision = self.forms[index], 1.0 / (self.forms[index].variance or 1.0)
         self.people[index] += len(reports[0])
-        distinct, sums, squares = distinct_reports(reports, weights)
+        distinct, sums, squares = vectors.distinct(reports, weights)
         for start in range(0, len(sums), self._rows):
             rows = slice(start, start + self._rows)
             once, twice = precision * sums[rows], precision**2 * squares[rows]
@@ -277,36 +330,6 @@ class CellSums:
     def effective(self) -> float:
         """The effective number of people, (sum u)^2 / sum u^2 [Kish 1965]."""
         return self._weight**2 / self._square
-
-
-def distinct_reports(
-    reports: Sequence[Any], weights: Floats | None
-) -> tuple[list[Any], Floats, Floats]:
-    """Return distinct reports, with the sums of the weights of their people and of the squares.
-
-    Reports of single values and of sets of up to 64 values are compared; others are returned as
-    they are.
-    """
-    given = np.ones(len(reports[0])) if weights is None else weights
-    codes, size = np.zeros(len(given), dtype=np.int64), 1
-    for column in reports:
-        values: Any = None
-        outputs = MAX_DISTINCT
-        if isinstance(column, ValueReports):
-            values, outputs = column.values, int(column.values.max()) + 1
-        elif isinstance(column, BitReports) and column.words.shape[1] == 1:
-            sets, values = np.unique(column.words[:, 0], return_inverse=True)
-            outputs = len(sets)
-        size *= outputs
-        if size >= MAX_DISTINCT:
-            return list(reports), given, given**2
-        codes = codes * outputs + values
-    last = np.zeros(size, dtype=np.int64)
-    last[codes] = np.arange(len(codes))
-    sums = np.bincount(codes, given).astype(np.float64)
-    squares = sums if weights is None else np.bincount(codes, given**2).astype(np.float64)
-    kept = np.flatnonzero(sums)
-    return [column[last[kept]] for column in reports], sums[kept], squares[kept]
 
 
 def read_vectors(
