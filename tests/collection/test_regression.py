@@ -161,6 +161,16 @@ def test_hashed_reports_of_the_same_values_are_merged():
     assert sums @ made.vectors(distinct) == pytest.approx(made.vectors(reports).sum(axis=0))
 
 
+def test_reports_with_equal_factors_are_merged():
+    factors = [np.array([[1.0, 0.5], [1, 1], [1, 0.5], [1, 1]]), np.array([[1.0], [1], [1], [1]])]
+    weights = np.arange(1.0, 5.0)
+    cells = np.array([0, 0]), np.array([False, True])
+    found = FormReports(factors, weights, weights**2, *cells).merged()
+    assert found.factors[0].tolist() == [[1.0, 0.5], [1.0, 1.0]]
+    assert found.weights.tolist() == [4.0, 6.0]
+    assert found.squares.tolist() == [10.0, 20.0]
+
+
 def test_more_combinations_than_fit_are_merged_by_those_that_occur(monkeypatch):
     plan = forms_plan(PAIRS, [product(ill=("olh", 2.0), age=("oue", 2.0), job=2.0)])
     (made,) = report_vectors.informative_forms(plan, ["ill", "age", "job"]).values()

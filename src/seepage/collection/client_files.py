@@ -16,6 +16,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._files import write_folder, write_text
+from seepage._options import takes
 from seepage._pages import render_page
 from seepage.collection.reference_client import (
     WORD,
@@ -31,6 +32,7 @@ from seepage.designs.form import Form
 from seepage.errors import InputError, SeepageWarning, Setting, Text
 from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan import Plan
+from seepage.plan.plan_parts import QuestionnaireOptions
 from seepage.plan.plan_text import answer_text, factor
 from seepage.plan.wire import Wire
 from seepage.totals import KINDS
@@ -143,40 +145,23 @@ def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
     return texts | given
 
 
-def questionnaire_page(
-    plan: Plan,
-    *,
-    labels: str | os.PathLike[str] | None = None,
-    endpoint: str | None = None,
-    title: str | None = None,
-    texts: str | os.PathLike[str] | None = None,
-) -> str:
+@takes(QuestionnaireOptions)
+def questionnaire_page(plan: Any, options: QuestionnaireOptions) -> str:
     """Return the questionnaire of a plan as one self-contained HTML page.
 
     Parameters
     ----------
     plan
         The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
-    labels
-        A codebook with the texts to show for attributes and values, see `read_labels`.  A missing
-        value is the answer "Prefer not to say", where the plan has it.
-    endpoint
-        The address that reports are sent to.  Without one the page makes no request, and offers
-        the report as a file.
-    title
-        The heading; by default the plan's.
-    texts
-        A file of the page's other texts: introduction, consent, contact, another language; see
-        `read_texts`.
 
     Notes
     -----
     The page's content security policy allows its own script and style by their hashes, requests
     to the endpoint, and nothing else.
     """
-    texts_shown = [] if labels is None else read_labels(labels, plan.domain)
-    is_own = isinstance(endpoint, str) and endpoint == OWN_ENDPOINT
-    strings, heading = read_texts(texts), plan.provenance.settings.get("title", "Survey")
+    texts_shown = [] if options.labels is None else read_labels(options.labels, plan.domain)
+    endpoint, is_own = options.endpoint, options.endpoint == OWN_ENDPOINT
+    strings, heading = read_texts(options.texts), plan.provenance.settings.get("title", "Survey")
     address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
     allowed = "'none'" if address is None else address.partition("?")[0]
     survey = {
@@ -196,7 +181,7 @@ def questionnaire_page(
     }
     return render_page(
         "questionnaire.html",
-        _checks.text(heading if title is None else title, "title"),
+        _checks.text(heading if options.title is None else options.title, "title"),
         styles=["questionnaire"],
         script=page_script(),
         content=survey,
@@ -204,27 +189,11 @@ def questionnaire_page(
     )
 
 
-def write_questionnaire(
-    plan: Plan,
-    path: str | os.PathLike[str],
-    *,
-    labels: str | os.PathLike[str] | None = None,
-    endpoint: str | None = None,
-    title: str | None = None,
-    texts: str | os.PathLike[str] | None = None,
-) -> None:
-    """Write the questionnaire of a plan as one self-contained HTML page, whole or not at all.
-
-    Parameters
-    ----------
-    plan, labels, endpoint, title, texts
-        See `questionnaire_page`.
-    path
-        The page.
-    """
-    page = questionnaire_page(plan, labels=labels, endpoint=endpoint, title=title, texts=texts)
-    if note := unlabelled_note(plan, labels):
-        warnings.warn(SeepageWarning(note), stacklevel=3)
+def write_questionnaire(plan: Plan, path: Any, options: QuestionnaireOptions) -> None:
+    """Write the questionnaire of a plan; see `Plan.write_questionnaire`."""
+    page = questionnaire_page(plan, **vars(options))
+    if note := unlabelled_note(plan, options.labels):
+        warnings.warn(SeepageWarning(note), stacklevel=4)
     write_text(path, page)
 
 

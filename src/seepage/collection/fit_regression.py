@@ -223,7 +223,7 @@ def _fit_cells(
                 squares,
                 x.ravel(),
                 (model.scores[codes[asked[0]]] > 0).ravel(),
-            )
+            ).merged()
         )
     if not parts:
         raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")

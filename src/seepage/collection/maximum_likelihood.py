@@ -92,6 +92,20 @@ class FormReports(NamedTuple):
     covariates: Integers
     event: Booleans
 
+    def merged(self) -> "FormReports":
+        """Return the same likelihood, with reports that have equal factors added up.
+
+        Reports of local hashing whose bucket has all values or none tell nothing, and are equal.
+        """
+        codes = [np.unique(f, axis=0, return_inverse=True)[1].ravel() for f in self.factors]
+        distinct = np.unique(codes, axis=1, return_index=True, return_inverse=True)
+        first, position = distinct[1], distinct[2].ravel()
+        return self._replace(
+            factors=[factor[first] for factor in self.factors],
+            weights=np.bincount(position, self.weights),
+            squares=np.bincount(position, self.squares),
+        )
+
     @property
     def groups(self) -> Integers:
         """The index of covariates and event together, of each cell."""

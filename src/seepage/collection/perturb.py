@@ -262,7 +262,7 @@ def open_records(
             hint = _checks.near_miss(name, source.names)
             raise TableError(f"{needs} {name!r}, and the table has no such column{hint}")
     columns = columns_of(source.names, options, fields=source.fields)
-    choice = RecordChoice(options.person, fields=source.fields)
+    choice = RecordChoice(options.person, fields=source.fields) if options.person else None
     return TableScan(source, columns, options, choice=choice, beside=identifier)
 
 

@@ -27,6 +27,7 @@ from seepage.plan.plan_parts import (
     PlanKind,
     PlannedAttribute,
     Provenance,
+    QuestionnaireOptions,
     StoredAttribute,
     check_plan,
     weakest_kind,
@@ -380,16 +381,15 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
         return write_client(self, folder, vectors=vectors, force=force)
 
-    def write_questionnaire(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        labels: str | os.PathLike[str] | None = None,
-        endpoint: str | None = None,
-        title: str | None = None,
-        texts: str | os.PathLike[str] | None = None,
-    ) -> None:
-        """Write the questionnaire as one page; see `collection.client_files`."""
+    @method_takes(QuestionnaireOptions)
+    def write_questionnaire(self, path: Any, options: QuestionnaireOptions) -> None:
+        """Write the questionnaire as one page, whole or not at all; see `questionnaire_page`.
+
+        Parameters
+        ----------
+        path
+            The page.
+        """
         from seepage.collection.client_files import write_questionnaire
 
-        write_questionnaire(self, path, labels=labels, endpoint=endpoint, title=title, texts=texts)
+        write_questionnaire(self, path, options)

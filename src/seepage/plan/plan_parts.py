@@ -123,6 +123,32 @@ class PerturbOptions(TableOptions):
         _checks.progress(self.progress)
 
 
+@dataclass(frozen=True, kw_only=True)
+class QuestionnaireOptions:
+    """Options of the questionnaire of a plan.
+
+    Parameters
+    ----------
+    labels
+        A codebook with the texts to show for attributes and values, see
+        `seepage.collection.client_files.read_labels`.  A missing value is the answer "Prefer not to
+        say", where the plan has it.
+    endpoint
+        The address that reports are sent to.  Without one the page makes no request, and offers
+        the report as a file.
+    title
+        The heading; by default the plan's.
+    texts
+        A file of the page's other texts: introduction, consent, contact, another language; see
+        `seepage.collection.client_files.read_texts`.
+    """
+
+    labels: str | os.PathLike[str] | None = None
+    endpoint: str | None = None
+    title: str | None = None
+    texts: str | os.PathLike[str] | None = None
+
+
 class StoredAttribute(Stored, frozen=True, kw_only=True):
     """One attribute in the file of a plan: its values, and what is promised about it.
 
