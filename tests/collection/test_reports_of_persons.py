@@ -6,6 +6,7 @@ import pyarrow.csv
 import pytest
 
 import seepage as sp
+from command import run
 from seepage.collection.perturb import perturb_file
 from seepage.data.records import Records
 from seepage.errors import TableError
@@ -148,3 +149,20 @@ def test_reports_of_clients_do_not_depend_on_the_person(plan):
     without = sp.calibrate(panel().drop_columns("id"), CLEAR, guarantee="worst", mechanism="grr")
     assert without.collection == plan.collection
     assert without.digest != plan.digest
+
+
+def test_the_commands_send_one_report_of_each_person(tmp_path):
+    files = {
+        name: str(tmp_path / name) for name in ("panel.csv", "plan.json", "key", "out.parquet")
+    }
+    data, saved, key, output = files.values()
+    pyarrow.csv.write_csv(panel(), data)
+    run("calibrate", data, "--limit", "2", "--guarantee", "worst", "--person", "id", "-o", saved)
+    given = data, "--plan", saved, "-o", output
+    told = f"{PEOPLE} reports of 2 attributes, one for each 'id' -> "
+    assert told in run("perturb", *given).stdout
+    assert told in run("perturb", *given, "--identifier", "id", "--key-file", key).stdout
+    pyarrow.csv.write_csv(panel().drop_columns("id"), data)
+    refused = run("perturb", *given)
+    assert refused.returncode == 2
+    assert "one report is sent for each 'id', and the table has no such column" in refused.stderr

@@ -102,8 +102,8 @@ class FormReports(NamedTuple):
         first, position = distinct[1], distinct[2].ravel()
         return self._replace(
             factors=[factor[first] for factor in self.factors],
-            weights=np.bincount(position, self.weights),
-            squares=np.bincount(position, self.squares),
+            weights=np.bincount(position, self.weights).astype(np.float64),
+            squares=np.bincount(position, self.squares).astype(np.float64),
         )
 
     @property
