@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
@@ -188,23 +187,20 @@ def _fit_cells(
     plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
 ) -> Regression:
     """Return the logit on covariates that are in the reports, by maximum likelihood."""
-    given = report_weights(source, weights)
-    forms, batches = informative_forms(plan, asked), dict[int, list[Any]]()
-    cells = check_cells(plan, asked) // len(model.scores)
+    given, forms = report_weights(source, weights), informative_forms(plan, asked)
+    cells, records = check_cells(plan, asked) // len(model.scores), 0
+    batches, parts = dict[int, list[Any]](), list[FormReports]()
     for _, form, reports, rows in read_vectors(source, [forms]):
-        batches.setdefault(form, []).append((rows, *reports))
-    parts = []
+        vectors, people = forms[form], None if given is None else given[rows]
+        distinct, *sums = vectors.distinct(reports, people)
+        drawn = zip(vectors.mechanisms, distinct, strict=True)
+        found = [made.log_likelihood(column) for made, column in drawn]
+        factors = [np.exp(one - one.max(axis=1, keepdims=True)) for one in found]
+        batches.setdefault(form, []).append((*sums, *factors))
+        records += len(rows)
     for form, read in batches.items():
-        read_rows, *columns = zip(*read, strict=True)
-        reports = [
-            type(column[0]).from_array(
-                pa.concat_arrays([batch.array() for batch in column]), column[0].origin
-            )
-            for column in columns
-        ]
-        people = None if given is None else given[np.concatenate(read_rows)]
-        distinct, sums, squares = forms[form].distinct(reports, people)
-        channel, mechanisms = plan.forms[form].channel, plan.form_mechanisms[form]
+        once, squares, *factors = (np.concatenate(part) for part in zip(*read, strict=True))
+        channel = plan.forms[form].channel
         names = list(asked if plan.forms[form].is_product else channel.attributes)
         codes = dict(
             zip(names, np.indices([plan.domain[name].size for name in names]), strict=True)
@@ -212,24 +208,12 @@ def _fit_cells(
         x = np.zeros_like(codes[asked[0]])
         for name in asked[1:]:
             x = x * plan.domain[name].size + codes[name]
-        parts.append(
-            FormReports(
-                [
-                    np.exp(found - found.max(axis=1, keepdims=True))
-                    for name, column in zip(forms[form].columns, distinct, strict=True)
-                    for found in [mechanisms[name].log_likelihood(column)]
-                ],
-                sums,
-                squares,
-                x.ravel(),
-                (model.scores[codes[asked[0]]] > 0).ravel(),
-            ).merged()
-        )
+        event = model.scores[codes[asked[0]]] > 0
+        parts.append(FormReports(factors, once, squares, x.ravel(), event.ravel()).merged())
     if not parts:
         raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")
     likelihood = LogitLikelihood(model.design((1, cells))[0], parts)
     values, covariance = likelihood.maximise(weighted=given is not None)
-    records = sum(len(read[0]) for part in batches.values() for read in part)
     errors = "information" if given is None else "sandwich"
     return model.result(values, covariance, records, errors)
 
