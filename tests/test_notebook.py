@@ -22,6 +22,19 @@ def test_a_survey_an_audit_and_the_papers_figures_are_worked_through():
     assert {"survey", "audit", "paper-figures"} <= {path.stem for path in EXAMPLES}
 
 
+def test_outputs_do_not_depend_on_the_data_at_hand(monkeypatch, tmp_path):
+    adult = sp.dataset("adult")
+    for file in adult.files:
+        (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file.path).touch()
+    monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))
+    source = 'import seepage\nprint(seepage.dataset("adult").at_hand)'
+    notebook = {"cells": [{"cell_type": "code", "source": source}]}
+    [cell] = script("run_notebook").run(notebook)["cells"]
+    assert cell["outputs"][0]["text"] == ["False\n"]
+    assert adult.at_hand  # again, after the run
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_example_shows_what_it_computes(path, tmp_path, monkeypatch):
     if path.stem == "survey":

@@ -88,7 +88,8 @@ def test_the_next_step_names_python_parameters():
     assert next_step("grr", ["worst"]).endswith("look at records (guarantee='all').")
     assert next_step(None, ["witness"]).startswith("To settle it, name the mechanism (mechanism=")
     assert next_step("grr", ["sampled"]).startswith(
-        "To settle it, `seepage design DATA --limit 3` finds who is asked what"
+        "To settle it, `seepage design DATA --limit 3` (DATA: a file of the records, counts do not "
+        "suffice) finds who is asked what"
     )
 
 
@@ -102,7 +103,8 @@ def test_the_next_step_is_the_design_of_the_same_table(monkeypatch, tmp_path):
     monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))  # counts are bundled, records not at hand
     none = sp.analyse("adult", 1.0, mechanism="grr", columns=["sex", "relationship"]).verdict
     assert none.settle.startswith(
-        "No limit is set. Next: `seepage design DATA --columns sex,relationship --limit 2`"
+        "No limit is set. Next: `seepage design DATA --columns sex,relationship --limit 2` "
+        "(DATA: a file of the records, counts do not suffice) asks each person"
     )
     assert none.decision.startswith("sex gives away relationship: a report that favours sex Female")
 

@@ -39,6 +39,9 @@ from seepage.verdict import Verdict, judge, lower_text, upper_text
 
 Limit = float | Sequence[float | None] | None
 
+UNNAMED, RECORDS_FILE = "DATA", "a file of the records, counts do not suffice"
+"""Word of a command for records that are not at hand by name, and what to give in its place."""
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Analysis(Result):
@@ -77,7 +80,7 @@ class Analysis(Result):
     experienced: Experience | None = None
     version: str = __version__
     notes: tuple[str, ...] = ()
-    table: tuple[str, ...] = ("DATA",)
+    table: tuple[str, ...] = (UNNAMED,)
 
     @property
     def limits(self) -> list[float | None]:
@@ -89,11 +92,14 @@ class Analysis(Result):
     @cached_property
     def verdict(self) -> Verdict:
         """The decision, its basis, and the state of every limit, see `seepage.verdict`."""
-        return judge(self.matrix, self.totals, self.limits, self.design_command)
+        return judge(self.matrix, self.totals, self.limits, self.design_step)
 
     @property
-    def design_command(self) -> str:
-        """The command `seepage design` for the same table and limits, 2 nats if none is set."""
+    def design_step(self) -> str:
+        """The command `seepage design` for the same table and limits, 2 nats if none is set.
+
+        With what to give in place of DATA, where the records are not at hand by name.
+        """
         stated = [limit for limit in self.limits if limit is not None] or [2.0]
         limits: dict[str, float | str] = {ALL_OTHERS: stated[0]}
         if self.limit is not None:
@@ -101,7 +107,8 @@ class Analysis(Result):
             others = {name: limit for name, limit in each if limit != stated[0]}
             limits |= {name: "none" if limit is None else limit for name, limit in others.items()}
         words = command_words({"limit": limits}, AnalysisOptions)
-        return shlex.join(["seepage", "design", *self.table, *words])
+        command = f"`{shlex.join(['seepage', 'design', *self.table, *words])}`"
+        return command if self.table[0] != UNNAMED else f"{command} ({UNNAMED}: {RECORDS_FILE})"
 
     def leaks(self, count: int = 10) -> list[Leak]:
         """Return the leaks with the largest lower confidence limits, see `find_leaks`."""
@@ -244,7 +251,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
     name = options.name if options.name is not None else Path(named).name
     records = (named or name) if not named or _has_records(named) else ""
-    table = records or "DATA", *command_words(options.reading, DataOptions)
+    table = records or UNNAMED, *command_words(options.reading, DataOptions)
     reading, notes = options.reading, list[Text]()
     if not is_counted(data, datasets=True):
         from seepage.data.data_check import settle  # imports readers of files, and pandas

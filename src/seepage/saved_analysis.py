@@ -11,7 +11,7 @@ import numpy as np
 from seepage import _checks
 from seepage._files import read_small
 from seepage._numerics import Floats
-from seepage.analysis import Analysis, checked_limits, sealed
+from seepage.analysis import UNNAMED, Analysis, checked_limits, sealed
 from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -69,7 +69,7 @@ class _SavedAnalysis(msgspec.Struct):
     counts: str
     checksum: str
     notes: tuple[str, ...] = ()
-    table: tuple[str, ...] = ("DATA",)
+    table: tuple[str, ...] = (UNNAMED,)
 
 
 def _array(kind: Any, value: Any) -> Floats:

@@ -129,7 +129,7 @@ def judge(
     matrix: LeakageMatrix,
     totals: TotalsComparison,
     limits: Sequence[float | None],
-    design: str = "design",
+    design: str = "`design`",
 ) -> Verdict:
     """Return the verdict on totals and limits.
 
@@ -142,7 +142,7 @@ def judge(
     limits
         The largest allowed total of each attribute in nats, None for no limit.
     design
-        The command that designs a collection from the same data within the same limits.
+        The command that designs a collection from the same data within the same limits, as code.
     """
     judgements = []
     for k, (name, limit, (lower, lower_by)) in enumerate(
@@ -160,7 +160,7 @@ def judge(
     states, groups = {judgement.state for judgement in judgements}, same_attributes(matrix)
     settle = ""
     if "exceeded" in states or states == {None}:
-        settle = f"Next: `{design}` asks each person some of the questions and keeps every limit."
+        settle = f"Next: {design} asks each person some of the questions and keeps every limit."
         settle = settle if "exceeded" in states else f"No limit is set. {settle}"
     elif "not certifiable" in states:
         settle = _next_step(matrix, totals, design)
@@ -343,4 +343,4 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison, design: str) -> 
         return Text(
             "To settle it, name the mechanism (", NAMED, "): totals of a known one are smaller."
         )
-    return f"To settle it, `{design}` finds who is asked what, certified to keep every limit."
+    return f"To settle it, {design} finds who is asked what, certified to keep every limit."

@@ -56,7 +56,7 @@ def test_without_a_limit_the_last_line_is_the_design_of_the_same_table(copies, t
     assert done.stdout.splitlines()[-1].startswith(f"No limit is set. {step}")
     run("count", copies, "--drop", "weight,user_id", "-o", tmp_path / "copies.pairs")
     counted = run("analyse", tmp_path / "copies.pairs")  # which have no records to design from
-    assert "Next: `seepage design DATA --limit 2` asks" in counted.stdout
+    assert "Next: `seepage design DATA --limit 2` (DATA: a file of the records" in counted.stdout
 
 
 def test_people_are_drawn_where_totals_need_records_or_when_asked_for(copies):
