@@ -130,8 +130,8 @@ class AuditOptions(DataOptions):
     reports: Any = option(None, type=Sequence[str])
     samples: int = option(20_000, check=partial(_checks.draws, minimum=1))
     rounds: int | None = option(None, check=partial(_checks.integer, minimum=1, maximum=2**53))
-    memoised: bool | None = None
-    linked: Any = None
+    memoised: bool | None = option(None, flags="--memoised/--fresh")
+    linked: Any = option(None, type=bool, flags="--linked/--unlinked")
     attribute: str | None = option(None, check=_checks.text)
     confidence: float = option(0.95, check=_checks.confidence)
     rng: Any = option(0, name="seed")

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from command import run
-from seepage.cli.output import emit
+from seepage.cli.console import emit
 
 PROGRAM = shlex.join([sys.executable, "-c", "from seepage.cli import main; main()"])
 ANALYSE = "seepage analyse adult --columns sex,race --format csv"

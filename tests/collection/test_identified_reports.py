@@ -330,10 +330,10 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     assert forms_of(one).tolist() == derived.tolist()
     rejected = run(*call, "--identifier", "id", "-o", tmp_path / "three.parquet")
     assert rejected.returncode == 2
-    assert "--identifier needs --key-file" in rejected.stderr
+    assert "--identifier has no effect without --key-file" in rejected.stderr
     rejected = run(*call, "--key-file", tmp_path / "key", "-o", tmp_path / "three.parquet")
     assert rejected.returncode == 2
-    assert "--key-file needs --identifier" in rejected.stderr
+    assert "--key-file has no effect without --identifier" in rejected.stderr
     clash = ("--identifier", "id", "--key-file", tmp_path / "key", "-o", tmp_path / "key")
     rejected = run(*call, *clash, "--force")
     assert "the output must not be what is read" in rejected.stderr

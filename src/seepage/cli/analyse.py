@@ -1,50 +1,27 @@
 """`seepage check`, `analyse`, `report`, `stream`, `count`, `merge`, `datasets`: from data on."""
 
-import shlex
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from seepage._files import write_text
-from seepage._results import json_text
+from seepage._results import csv_text, json_text
 from seepage.analysis_options import AnalysisOptions
-from seepage.cli.options import (
-    MASTER,
-    chart_option,
-    click_options,
-    count_data,
-    given,
-    output_options,
-    print_reading_notes,
-    reading_progress,
-    reject_options,
-)
-from seepage.cli.output import (
-    FileCommand,
-    OutputFile,
-    columns_text,
-    emit,
-    option_names,
-    progress_bar,
-    text_columns,
-    write_page,
-    write_result,
-)
+from seepage.cli import console, options
 from seepage.data import sample_caution
 from seepage.data.table import DataOptions, TableOptions
 
 
-@click.command("analyse", cls=FileCommand)
+@click.command("analyse", cls=console.FileCommand)
 @click.argument("data")
-@click_options(AnalysisOptions)
-@MASTER
-@click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
-@chart_option("the matrix")
-@output_options
-def analyse(data: str, form: str, **options: Any) -> None:
+@options.of(AnalysisOptions)
+@options.MASTER
+@options.page("the analysis")
+@options.chart("the matrix")
+@options.RESULT
+def analyse(data: str, form: str, **chosen: Any) -> None:
     """Analyse DATA: the leakage of every attribute about every other, and in total.
 
     \b
@@ -56,31 +33,26 @@ def analyse(data: str, form: str, **options: Any) -> None:
       seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
     from seepage.analysis import analyse as analyse_data
+    from seepage.cli.result_text import analysis_text
 
     if form == "csv":
-        reject_options(["limit"], "CSV has the leakages only; JSON and the table show it")
-    if not {"sampled", "all"} & set(options["guarantee"]):
-        reject_options(["reports", "target_delta", "confidence"], "it is of --guarantee sampled")
-    command = shlex.join(["seepage", *sys.argv[1:]])
-    with reading_progress(data, "analysing") as progress:
-        analysis = analyse_data(data, progress=progress, command=command, **given(AnalysisOptions))
-    print_reading_notes(data, analysis.matrix.domain, analysis.notes)
-    write_page(analysis.report)
-    write_result(analysis, lambda: _analysis_text(analysis), private=True)
+        options.reject(["limit"], "CSV has the leakages only; JSON and the table show it")
+    if not {"sampled", "all"} & set(chosen["guarantee"]):
+        options.reject(["reports", "target_delta", "confidence"], "it is of --guarantee sampled")
+    given = options.given(AnalysisOptions) | {"command": console.command_line()}
+    with options.reading_progress(data, "analysing") as progress:
+        analysis = analyse_data(data, progress=progress, **given)
+    options.print_reading_notes(data, analysis.matrix.domain, analysis.notes)
+    console.write_page(analysis.report)
+    console.write_result(analysis, lambda: analysis_text(analysis), private=True)
     if form == "csv" and (caution := sample_caution(analysis.matrix.pairs)) is not None:
         click.echo(f"{analysis.name}: {caution}", err=True)
 
 
-def _analysis_text(analysis: Any) -> str:
-    from seepage.cli.result_text import analysis_text
-
-    return analysis_text(analysis, shutil.get_terminal_size((120, 24)).columns)
-
-
-@click.command("check", cls=FileCommand)
+@click.command("check", cls=console.FileCommand)
 @click.argument("data")
-@click_options(TableOptions)
-@output_options
+@options.of(TableOptions)
+@options.RESULT
 def check(data: str, **_: Any) -> None:
     """Check DATA: the kind of each column, and what to decide before it is analysed.
 
@@ -94,14 +66,14 @@ def check(data: str, **_: Any) -> None:
     """
     from seepage.data.data_check import check as check_data
 
-    found = check_data(data, **given(TableOptions))
+    found = check_data(data, **options.given(TableOptions))
     width = shutil.get_terminal_size().columns
-    write_result(found, lambda: found.text(Path(data).name, width).naming(option_names()))
+    console.write_result(found, lambda: console.named(found.text(Path(data).name, width)))
 
 
-@click.command("report", cls=FileCommand)
+@click.command("report", cls=console.FileCommand)
 @click.argument("results", metavar="RESULT [PLAN]", nargs=-1, required=True)
-@click.option("-o", "--output", type=OutputFile(), default="report.html", help="The page to write.")
+@options.output_file("The page to write.", default="report.html")
 @click.option(
     "--evidence",
     type=click.Path(file_okay=False),
@@ -120,37 +92,33 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
       seepage report plan.json --evidence evidence/
       seepage report strict.json loose.json --output both.html
     """
+    from seepage.analysis import Analysis
+    from seepage.plan import Plan
     from seepage.plan.plan_check import is_plan_file
+    from seepage.plan.plan_page import compare_page
 
-    if evidence is not None and (len(results) > 1 or not is_plan_file(results[0])):
-        reject_options(["evidence"], "an evidence pack is of one plan")
-    if len(results) > 1:
-        from seepage.plan import Plan
-        from seepage.plan.plan_page import compare_page
-
-        write_text(output, compare_page({Path(path).name: Plan.load(path) for path in results}))
-    elif is_plan_file(results[0]):
-        from seepage.plan import Plan
-
-        plan = Plan.load(results[0])
-        if evidence is not None:
-            reject_options(["output"], "the evidence pack has a page of its own")
-            files = plan.evidence(evidence, name=Path(results[0]).stem)
-            click.echo(f"wrote {', '.join(file.name for file in files)} -> {evidence}")
-            return
-        plan.report(output, name=Path(results[0]).name)
+    first, *others = results
+    if evidence is not None and (others or not is_plan_file(first)):
+        options.reject(["evidence"], "an evidence pack is of one plan")
+    if evidence is not None:
+        options.reject(["output"], "the evidence pack has a page of its own")
+        files = Plan.load(first).evidence(evidence, name=Path(first).stem)
+        click.echo(f"wrote {', '.join(file.name for file in files)} -> {evidence}")
+        return
+    if others:
+        write_text(output, compare_page({Path(plan).name: Plan.load(plan) for plan in results}))
+    elif is_plan_file(first):
+        Plan.load(first).report(output, name=Path(first).name)
     else:
-        from seepage.analysis import Analysis
-
-        Analysis.load(results[0]).report(output)
+        Analysis.load(first).report(output)
     click.echo(f"wrote {output}")
 
 
-@click.command("stream", cls=FileCommand)
+@click.command("stream", cls=console.FileCommand)
 @click.argument("data")
 @click.option("-e", "--epsilon", type=float, default=1.0, help="Budget of each step.")
-@click_options(TableOptions)
-@output_options
+@options.of(TableOptions)
+@options.RESULT
 def stream(data: str, epsilon: float, **_: Any) -> None:
     """Compute the leakage of a sequence of reports about the attribute's value at each step.
 
@@ -164,26 +132,23 @@ def stream(data: str, epsilon: float, **_: Any) -> None:
     """
     from seepage.totals.stream import stream_leakage
 
-    leakage = stream_leakage(count_data(data, TableOptions), epsilon)
+    leakage = stream_leakage(options.count_data(data, TableOptions), epsilon)
     head = "Leakage over time (nats), assumed: each value depends on the previous one only"
-    write_result(leakage, lambda: f"{head}\n{columns_text(leakage._columns())}")
+    console.write_result(leakage, lambda: f"{head}\n{console.aligned_columns(leakage._columns())}")
 
 
 # Pair counts and datasets ------------------------------------------------------------------------
 
 
-@click.command("count", cls=FileCommand)
+@click.command("count", cls=console.FileCommand)
 @click.argument("data")
-@click.option("-o", "--output", required=True, type=OutputFile(), help="The file.")
-@click_options(DataOptions)
-@MASTER
-@click.option(
-    "--domain",
-    metavar="COUNTS",
-    type=click.Path(dir_okay=False),
-    help="Count in the domain of this file of pair counts, so that the two can be merged.",
+@options.output_file("The file.", required=True)
+@options.of(DataOptions)
+@options.MASTER
+@options.file(
+    "--domain", "Count in the domain of this file of pair counts, so that both can be merged."
 )
-def count(data: str, output: str, domain: str | None, **options: Any) -> None:
+def count(data: str, output: str, domain: str | None, **_: Any) -> None:
     """Count all pairs of the table DATA into the file of pair counts OUTPUT.
 
     The counts are all that an analysis needs: count where the records live, analyse elsewhere.
@@ -200,7 +165,7 @@ def count(data: str, output: str, domain: str | None, **options: Any) -> None:
     from seepage.data.pairs import PairCounts
 
     within = None if domain is None else PairCounts.load(domain).domain
-    pairs = count_data(data, domain=within)
+    pairs = options.count_data(data, domain=within)
     pairs.save(output)
     click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
     for attribute in pairs.domain:
@@ -208,9 +173,9 @@ def count(data: str, output: str, domain: str | None, **options: Any) -> None:
             click.echo(f"{attribute.name} is constant: always {attribute.values[0]}")
 
 
-@click.command("merge", cls=FileCommand)
+@click.command("merge", cls=console.FileCommand)
 @click.argument("counts", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, type=OutputFile(), help="The file.")
+@options.output_file("The file.", required=True)
 def merge(counts: tuple[str, ...], output: str) -> None:
     """Add the files of pair counts COUNTS up into OUTPUT.
 
@@ -229,8 +194,8 @@ def merge(counts: tuple[str, ...], output: str) -> None:
     from seepage.data.recoding import merge_pairs
     from seepage.data.table.sources import check_distinct_files
 
-    parts = [PairCounts.load(path) for path in counts]
-    check_distinct_files([Path(path) for path in counts])
+    parts = [PairCounts.load(file) for file in counts]
+    check_distinct_files([Path(file) for file in counts])
     merged = merge_pairs(parts)
     merged.save(output)
     click.echo(
@@ -239,7 +204,7 @@ def merge(counts: tuple[str, ...], output: str) -> None:
 
 
 @click.group("datasets", invoke_without_command=True)
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@options.form("json")
 @click.pass_context
 def datasets(context: click.Context, form: str) -> None:
     """List the known datasets, or fetch one.
@@ -256,22 +221,20 @@ def datasets(context: click.Context, form: str) -> None:
         return
     from seepage.data.datasets import BUNDLED, DATASETS, FOLDER_VARIABLE, download_folder
 
-    rows = []
+    rows = [["name", "files", "counts", "licence", "title"]]
     for known in DATASETS.values():
         where = "at hand" if known.at_hand else "fetch" if known.archive else "by hand"
         bundled = "counts bundled" if known.name in BUNDLED else ""
         rows.append([known.name, where, bundled, known.licence, known.title])
     if form == "json":
-        keys = ["name", "files", "counts", "licence", "title"]
-        emit(json_text([dict(zip(keys, row, strict=True)) for row in rows]), None)
+        console.emit(json_text([dict(zip(rows[0], row, strict=True)) for row in rows[1:]]), None)
         return
-    rows.insert(0, ["name", "files", "counts", "licence", "what it holds"])
     missing = "" if download_folder().is_dir() else ", which does not exist"
     legend = (
         f"Files are looked for in {download_folder()} ({FOLDER_VARIABLE} names another){missing}.\n"
         "`seepage datasets fetch NAME` downloads them, or says how to get them by hand."
     )
-    emit(f"{text_columns(rows, left=True)}\n{legend}", None)
+    console.emit(f"{console.aligned(rows, left=True)}\n{legend}", None)
 
 
 @datasets.command("fetch")
@@ -283,19 +246,17 @@ def fetch_files(name: str) -> None:
     known = dataset(name)
     if not known.files:
         click.echo(f"{name} has no files: it is {known.address}")
-    with progress_bar("downloading") as progress:
+    with console.progress_bar("downloading") as progress:
         files = fetch(known, progress)
     for file in files:
         click.echo(str(file))
 
 
-@datasets.command("survey", cls=FileCommand)
-@click.option("-o", "--output", type=OutputFile(), default="people.csv", help="The CSV file.")
+@datasets.command("survey", cls=console.FileCommand)
+@options.output_file("The CSV file.", default="people.csv")
 @click.option("--people", type=int, default=10_000, help="Number of people.")
 def write_survey(output: str, people: int) -> None:
     """Write the synthetic survey of the documentation as a CSV file."""
-    from seepage._files import write_text
-    from seepage._results import csv_text
     from seepage.data.datasets import make_survey
 
     write_text(output, csv_text(make_survey(people).to_pydict()))

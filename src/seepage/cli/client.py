@@ -1,66 +1,42 @@
 """`seepage client`, `collect`, `audit`: noise on the devices of people, our own and others'."""
 
-import shlex
-import sys
 from typing import Any
 
 import click
 
 from seepage._files import write_text
 from seepage.analysis_options import AuditOptions
-from seepage.cli.options import click_options, given, output_options, reject_options
-from seepage.cli.output import (
-    FileCommand,
-    OutputFile,
-    OutputFolder,
-    option_names,
-    text_columns,
-    write_page,
-    write_result,
-)
+from seepage.cli import console, options
 from seepage.data.table import DataOptions
-from seepage.errors import InputError, naming
+from seepage.errors import InputError
 
 EXIT_FAILED = 1
 SHOWN_LEAKS = 10
 """Maximum number of leaks of a table that are printed beside an audit."""
 
 PLAN_PATH = click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay=False))
-LABELS = click.option(
-    "--labels",
-    type=click.Path(dir_okay=False),
-    help="Texts of questions and values: a CSV file with attribute, value and label.",
-)
+CODEBOOK = "Texts of questions and values: a CSV file with attribute, value and label."
+LABELS = options.file("--labels", CODEBOOK)
 TITLE = click.option("--title", help="The heading of the questionnaire; by default the plan's.")
 
 
-@click.command("client", cls=FileCommand)
+@click.command("client", cls=console.FileCommand)
 @PLAN_PATH
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=OutputFolder(),
-    help="The folder for the module seepage.js, its types, plan.json and vectors.json.",
-)
-@click.option("--questionnaire", type=OutputFile(), help="Write a page that asks the questions.")
+@options.folder("The folder for the module seepage.js, its types, plan.json and vectors.json.")
+@click.option("--questionnaire", type=console.OutputFile(), help="Write a page that asks.")
 @LABELS
-@click.option(
-    "--endpoint", metavar="URL", help="Address that reports are sent to; by default, a download."
-)
+@click.option("--endpoint", metavar="URL", help="Address of the reports; by default, a download.")
 @TITLE
-@click.option(
-    "--texts",
-    type=click.Path(dir_okay=False),
-    help="Introduction, consent, contact and other texts of the page: a JSON file.",
-)
+@options.file("--texts", "Introduction, consent, contact and other texts of the page: a JSON file.")
 @click.option(
     "--vectors",
     type=click.IntRange(1, 1_000_000),
     default=100,
     help="Test vectors for the draw of the form and for each form.",
 )
-def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> None:
+def client(
+    plan_path: str, output: str | None, questionnaire: str | None, vectors: int, **texts: Any
+) -> None:
     """Write a client of PLAN, which adds noise on the device of the person asked.
 
     The folder has one ES module without dependencies, for browsers and Node, and test vectors for
@@ -77,27 +53,25 @@ def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> 
     from seepage.collection.client_files import questionnaire_page, unlabelled_note
     from seepage.plan import Plan
 
-    questionnaire = options.pop("questionnaire")
-    if folder is None and questionnaire is None:
+    if output is None and questionnaire is None:
         raise InputError("--output or --questionnaire must be given: there is nothing to write")
     if questionnaire is None:
-        reject_options(["labels", "endpoint", "texts"], "it is for the page of --questionnaire")
+        options.reject(["labels", "endpoint", "texts"], "it is for the page of --questionnaire")
     plan = Plan.load(plan_path)
     if questionnaire is not None:
-        chosen = {name: options[name] for name in ("labels", "endpoint", "title", "texts")}
-        page = questionnaire_page(plan, **chosen)
-        if note := unlabelled_note(plan, options["labels"]):
-            click.echo(note.naming(option_names()), err=True)
-    if folder is not None:
+        page = questionnaire_page(plan, **texts)
+        if note := unlabelled_note(plan, texts["labels"]):
+            click.echo(console.named(note), err=True)
+    if output is not None:
         force = click.get_current_context().meta["force"]
-        written = plan.write_client(folder, vectors=vectors, force=force)
-        click.echo(f"wrote {', '.join(file.name for file in written)} -> {folder}")
+        written = plan.write_client(output, vectors=vectors, force=force)
+        click.echo(f"wrote {', '.join(file.name for file in written)} -> {output}")
     if questionnaire is not None:
         write_text(questionnaire, page)
         click.echo(f"wrote {questionnaire}: open it in a browser")
 
 
-@click.command("collect", cls=FileCommand)
+@click.command("collect", cls=console.FileCommand)
 @PLAN_PATH
 @click.option(
     "-o",
@@ -111,7 +85,7 @@ def client(plan_path: str, folder: str | None, vectors: int, **options: Any) -> 
 @click.option("--rate", type=float, default=1000.0, help="Lines per second, in all, at most.")
 @LABELS
 @TITLE
-def collect(plan_path: str, output: str, **options: Any) -> None:
+def collect(plan_path: str, output: str, **chosen: Any) -> None:
     """Receive the reports of PLAN over HTTP, for pilots, until Ctrl-C.
 
     The questionnaire is at / and sends its reports to /reports.  A report is on disk before it is
@@ -129,12 +103,12 @@ def collect(plan_path: str, output: str, **options: Any) -> None:
     from seepage.collection.receiver import LOOPBACK, Receiver
     from seepage.plan import Plan
 
-    with Receiver(Plan.load(plan_path), output, **options) as receiver:
+    with Receiver(Plan.load(plan_path), output, **chosen) as receiver:
         log = receiver.log
         skipped = f", {log.skipped:,} skipped" if log.skipped else ""
         there = f"({log.count:,} there{skipped})"
         click.echo(f"questionnaire at {receiver.address}, reports -> {output} {there}")
-        if options["host"] not in (LOOPBACK, "::1", "localhost"):
+        if chosen["host"] not in (LOOPBACK, "::1", "localhost"):
             click.echo("others can reach this address: put a server with https in front", err=True)
         try:
             receiver.wait()
@@ -145,22 +119,15 @@ def collect(plan_path: str, output: str, **options: Any) -> None:
 # Audits -----------------------------------------------------------------------------------------
 
 
-@click.command("audit", cls=FileCommand)
+@click.command("audit", cls=console.FileCommand)
 @click.argument("randomiser", metavar="FILE")
 @click.option("--claim", type=float, required=True, help="The claimed epsilon of each attribute.")
-@click_options(AuditOptions)
-@click.option("--memoised/--fresh", default=None, help="Whether rounds repeat a stored report.")
-@click.option("--linked/--unlinked", default=None, help="Whether a person's reports can be linked.")
-@click.option(
-    "--data",
-    type=click.Path(),
-    metavar="TABLE",
-    help="Leakages of this table, as audited and as claimed.",
-)
+@options.of(AuditOptions)
+@click.option("--data", type=click.Path(), metavar="TABLE", help="A table: leakages as audited.")
 @click.option("--fail-if", type=click.Choice(["refuted", "not-decided"]), help="Exit 1 if so.")
-@click.option("--report", type=OutputFile(), help="Write the page of the table, with the audit.")
-@output_options
-def audit(randomiser: str, **options: Any) -> None:
+@options.page("the table, with the audit")
+@options.RESULT
+def audit(randomiser: str, **chosen: Any) -> None:
     """Audit FILE: what a randomiser realises beside what is claimed.
 
     FILE has published parameters: a specification (JSON) or a transition matrix (JSON, CSV).  Or it
@@ -177,51 +144,31 @@ def audit(randomiser: str, **options: Any) -> None:
     from seepage.auditing import STATES
     from seepage.auditing.audit import audit as run_audit
 
-    if options["data"] is None:
+    if chosen["data"] is None:
         reading = [*DataOptions.__dataclass_fields__, "reported", "guarantee", "report"]
-        reject_options(reading, "it is about --data")
-    chosen = given(AuditOptions)
-    if "values" in chosen:
-        chosen["values"] = [_typed(value) for value in chosen["values"]]
-    command = shlex.join(["seepage", *sys.argv[1:]])
-    found = run_audit(randomiser, command=command, **chosen)
-    write_page(found.report)
-    write_result(found, lambda: _audit_text(found))
-    grave = {"refuted": 1, "not-decided": 2}.get(options["fail_if"] or "", 0)
+        options.reject(reading, "it is about --data")
+    given = options.given(AuditOptions) | {"command": console.command_line()}
+    found = run_audit(randomiser, **given)
+    console.write_page(found.report)
+    console.write_result(found, lambda: _audit_text(found))
+    grave = {"refuted": 1, "not-decided": 2}.get(chosen["fail_if"] or "", 0)
     if found.verdict in STATES[:grave]:
         raise SystemExit(EXIT_FAILED)
-
-
-def _typed(text: str) -> Any:
-    """Return a value as a client expects it: an integer, a number or a text."""
-    from seepage.data.table.labels import field_key
-
-    key = field_key(text)
-    if isinstance(key, float):
-        return int(key) if key.is_integer() else key
-    return text
 
 
 def _audit_text(found: Any) -> str:
     from seepage.verdict import lower_text, upper_text
 
-    names = option_names()
-    lines = [f"{found.name}: {found.verdict}"]
-    lines += [naming(line, names) for line in found.sentences()]
-    if found.analysis is not None and found.claimed is not None:
-        header = ["reports tell (nats)", "as audited", "in the population", "as claimed"]
-        rows = [
-            [
-                f"{leak.source} -> {leak.target}",
-                upper_text(leak.audited),
-                f"{lower_text(leak.lower)} to {upper_text(leak.upper)}",
-                upper_text(leak.claimed),
-            ]
-            for leak in found.leaks[:SHOWN_LEAKS]
-        ]
-        lines.append(text_columns([header, *rows]))
-        for which, one in (("audited", found.analysis), ("claimed", found.claimed)):
-            totals = one.totals.totals
-            largest = [f"{each.guarantee} {upper_text(each.values.max())}" for each in totals]
-            lines.append(f"largest totals as {which}: {', '.join(largest)}")
+    lines = [f"{found.name}: {found.verdict}", *map(console.named, found.sentences())]
+    if found.analysis is None or found.claimed is None:
+        return "\n".join(lines)
+    rows = [["reports tell (nats)", "as audited", "in the population", "as claimed"]]
+    for leak in found.leaks[:SHOWN_LEAKS]:
+        population = f"{lower_text(leak.lower)} to {upper_text(leak.upper)}"
+        ends, claimed = f"{leak.source} -> {leak.target}", upper_text(leak.claimed)
+        rows.append([ends, upper_text(leak.audited), population, claimed])
+    lines.append(console.aligned(rows))
+    for which, one in (("audited", found.analysis), ("claimed", found.claimed)):
+        largest = [f"{t.guarantee} {upper_text(t.values.max())}" for t in one.totals.totals]
+        lines.append(f"largest totals as {which}: {', '.join(largest)}")
     return "\n".join(lines)

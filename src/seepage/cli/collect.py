@@ -7,47 +7,26 @@ from typing import Any
 
 import click
 
-from seepage.cli.options import (
-    MASTER,
-    SEED,
-    chart_option,
-    click_options,
-    given,
-    grouped,
-    output_options,
-    parse_names,
-    parse_numbers,
-    print_reading_notes,
-    reading_progress,
-    reject_options,
-)
-from seepage.cli.output import (
-    FileCommand,
-    OutputFile,
-    columns_text,
-    progress_bar,
-    write_page,
-    write_result,
-)
+from seepage.cli import console, options
 from seepage.data import ALL_OTHERS
 from seepage.data.table import TableOptions
 from seepage.designs import CalibrationOptions, DesignOptions
 from seepage.errors import InputError
 
-OUTPUT_OPTIONS = grouped(
-    MASTER,
-    click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file."),
-    click.option("--format", "form", type=click.Choice(["table", "json"]), default="table"),
-    click.option("-o", "--output", type=OutputFile(), help="Write the plan here."),
+PLAN_RESULT = options.grouped(
+    options.MASTER,
+    options.page("the plan"),
+    options.form("json"),
+    options.output_file("Write the plan here."),
 )
 
 
-@click.command("calibrate", cls=FileCommand)
+@click.command("calibrate", cls=console.FileCommand)
 @click.argument("data")
-@click_options(CalibrationOptions)
-@chart_option("the plan")
-@OUTPUT_OPTIONS
-def calibrate(data: str, **options: Any) -> None:
+@options.of(CalibrationOptions)
+@options.chart("the plan")
+@PLAN_RESULT
+def calibrate(data: str, **chosen: Any) -> None:
     """Find the largest budgets that keep every attribute's total within a limit.
 
     \b
@@ -55,8 +34,8 @@ def calibrate(data: str, **options: Any) -> None:
       seepage calibrate survey.csv --limit 3 -o plan.json
       seepage calibrate survey.csv --limit 3 --mechanism grr
     """
-    if options["guarantee"] not in ("sampled", "auto"):
-        reject_options(["reports", "target_delta"], "it is of --guarantee sampled")
+    if chosen["guarantee"] not in ("sampled", "auto"):
+        options.reject(["reports", "target_delta"], "it is of --guarantee sampled")
     from seepage.cli.result_text import calibration_text
     from seepage.plan.designed_plan import calibrate as make_plan
 
@@ -67,34 +46,34 @@ def _plan_within_limits(
     function: Callable[..., Any], kind: Any, data: str, text: Callable[..., str]
 ) -> None:
     """Write the plan that a function makes with the options given, and print it."""
-    chosen, name = given(kind), Path(data).name
+    chosen, name = options.given(kind), Path(data).name
     limit, output = chosen.get("limit"), click.get_current_context().params["output"]
     if limit is None or (isinstance(limit, dict) and limit[ALL_OTHERS] is None):
         more = " for the others too" if limit else ": the allowed total of every attribute, in nats"
         raise InputError(f"--limit must be given{more}")
-    with reading_progress(data, "searching") as progress:
+    with options.reading_progress(data, "searching") as progress:
         plan = function(data, progress=progress, **chosen)
     if kind is CalibrationOptions or plan.scope == "table" or chosen.get("answers") == "as-is":
-        print_reading_notes(data, plan.domain)  # merged answers are listed instead
+        options.print_reading_notes(data, plan.domain)  # merged answers are listed instead
     if output is not None:
         plan.save(output)
-    write_page(lambda path: plan.report(path, name=name))
-    write_result(plan, lambda: text(plan, name), printed=True)
+    console.write_page(lambda path: plan.report(path, name=name))
+    console.write_result(plan, lambda: text(plan, name), printed=True)
     if output is None:
         click.echo("the plan was not saved: --output plan.json keeps it", err=True)
 
 
-@click.command("design", cls=FileCommand)
+@click.command("design", cls=console.FileCommand)
 @click.argument("data")
-@click_options(DesignOptions)
+@options.of(DesignOptions)
 @click.option(
     "--limits",
     metavar="A,B,...",
-    callback=parse_numbers,
+    callback=options.parse_numbers,
     help="Compare the designs for several limits, all of which hold together; saves no plan.",
 )
-@chart_option("the forms of the plan, or what each of --limits costs")
-@OUTPUT_OPTIONS
+@options.chart("the forms of the plan, or what each of --limits costs")
+@PLAN_RESULT
 def design(data: str, limits: list[float] | None, **_: Any) -> None:
     """Find the forms that keep every attribute's total within a limit with the least error.
 
@@ -121,28 +100,26 @@ def _compare_limits(data: str, limits: list[float]) -> None:
     from seepage.cli.result_text import limits_text
     from seepage.plan.designed_plan import compare_limits
 
-    reject_options(["limit", "limit_of"], "--limits gives several")
-    reject_options(["output", "report"], "--limits compares; --limit designs the plan to keep")
-    with reading_progress(data, "searching") as progress:
-        found = compare_limits(data, limits, progress=progress, **given(DesignOptions))
-    write_result(found, lambda: limits_text(found, Path(data).name), printed=True)
+    options.reject(["limit", "limit_of"], "--limits gives several")
+    options.reject(["output", "report"], "--limits compares; --limit designs the plan to keep")
+    with options.reading_progress(data, "searching") as progress:
+        found = compare_limits(data, limits, progress=progress, **options.given(DesignOptions))
+    console.write_result(found, lambda: limits_text(found, Path(data).name), printed=True)
 
 
 # Collecting -------------------------------------------------------------------------------------
 
-PLAN = click.option(
-    "--plan", "plan_path", required=True, type=click.Path(dir_okay=False), help="The plan's file."
-)
+PLAN = options.file("--plan", "The plan's file.", required=True)
 
 
-@click.command("perturb", cls=FileCommand)
+@click.command("perturb", cls=console.FileCommand)
 @click.argument("data")
 @PLAN
-@click.option("-o", "--output", required=True, type=OutputFile(), help="The reports' file.")
+@options.output_file("The reports' file.", required=True)
 @click.option(
     "--seed",
     "rng",
-    type=SEED,
+    type=options.SEED,
     help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo the noise.",
 )
 @click.option(
@@ -150,14 +127,15 @@ PLAN = click.option(
     metavar="COLUMN",
     help="Column of stable identifiers: a person who is asked again sends the same report.",
 )
-@click.option(
+@options.file(
     "--key-file",
-    "key",
-    type=click.Path(dir_okay=False),
-    help="File of the secret key that derives reports from --identifier; written if missing.",
+    "File of the secret key that derives reports from --identifier; written if missing.",
+    dest="key",
 )
-@click_options(TableOptions, "missing_markers", "delimiter", "encoding", "person")
-def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
+@options.of(TableOptions, "missing_markers", "delimiter", "encoding", "person")
+def perturb(
+    data: str, plan: str, output: str, identifier: str | None, key: str | None, **chosen: Any
+) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 
     Randomness comes from the operating system: the noise, and who is given which form of the plan.
@@ -179,46 +157,32 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     from seepage.collection.perturb import perturb_file
     from seepage.plan import Plan
 
-    plan = Plan.load(plan_path)
-    identifier, path = options["identifier"], options["key"]
-    with _key_for(identifier, path, output) as key, progress_bar("perturbing") as progress:
-        count = perturb_file(
-            plan,
-            data,
-            output,
-            rng=options["rng"],
-            identifier=identifier,
-            key=key,
-            progress=progress,
-            **given(TableOptions),
-        )
-    forms = "" if plan.is_single else f", {len(plan.forms)} forms"
-    person = options["person"] or plan.person
+    promised, how = Plan.load(plan), options.given(TableOptions) | options.chosen("rng")
+    with _key_for(identifier, key, output) as secret, console.progress_bar("perturbing") as bar:
+        how |= {"identifier": identifier, "key": secret, "progress": bar}
+        count = perturb_file(promised, data, output, **how)
+    forms = "" if promised.is_single else f", {len(promised.forms)} forms"
+    person = chosen["person"] or promised.person
     each = f", one for each {person!r}" if person else ""
-    click.echo(f"{count:,} reports of {len(plan.collected)} attributes{forms}{each} -> {output}")
-    if plan.kind == "assumed":
+    click.echo(
+        f"{count:,} reports of {len(promised.collected)} attributes{forms}{each} -> {output}"
+    )
+    if promised.kind == "assumed":
         click.echo(
-            f"the plan rests on an assumption ({plan.guarantee}): its totals are not proven, and "
-            "real data often violate it",
+            f"the plan rests on an assumption ({promised.guarantee}): its totals are not proven, "
+            "and real data often violate it",
             err=True,
         )
-    if options["rng"] is not None:
+    if chosen["rng"] is not None:
         click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
 
 
 @contextmanager
 def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[Any]:
     """Yield the path of the key file, or a new key; its file stays only if the block succeeds."""
-    if identifier is not None and path is None:
-        raise InputError(
-            "--identifier needs --key-file, the file of the secret key that derives reports; it is "
-            "written if it does not exist"
-        )
-    if path is not None and identifier is None:
-        raise InputError("--key-file needs --identifier, the column of stable identifiers")
     if path is not None and Path(path).resolve() == Path(output).resolve():
         raise InputError(f"--key-file and --output must be two files, got {path!r} for both")
-    if path is None or Path(path).exists():
+    if identifier is None or path is None or Path(path).exists():
         yield path
         return
     from seepage.collection.perturb import new_key
@@ -232,7 +196,7 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
     click.echo(f"a new key was written to {path}: keep it secret, and for the next time", err=True)
 
 
-@click.command("estimate", cls=FileCommand)
+@click.command("estimate", cls=console.FileCommand)
 @click.argument("reports")
 @PLAN
 @click.option(
@@ -242,7 +206,7 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
     "--table",
     "names",
     metavar="A,B",
-    callback=parse_names,
+    callback=options.parse_names,
     help="The table of attributes that a form asks together.",
 )
 @click.option("--regress", metavar="FORMULA", help='A regression, such as "ill ~ age + sex".')
@@ -251,19 +215,18 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
 )
 @click.option("--covariates", metavar="FILE", help="Unperturbed columns, one row per report.")
 @click.option("--weights", metavar="COLUMN", help="Survey weights, beside reports or covariates.")
-@click.option(
+@options.file(
     "--known-totals",
-    type=click.Path(dir_okay=False),
-    help="Known totals of covariates to weight to: a CSV file of attribute, value, total.",
+    "Known totals of covariates to weight to: a CSV file of attribute, value, total.",
 )
-@click.option("--report", type=OutputFile(), help="Write the page of results, one HTML file.")
+@options.page("results")
 @click.option(
     "--check",
     metavar="DATA",
     help="A newer table of records, on which --report checks the limits of the plan.",
 )
-@output_options
-def estimate(reports: str, plan_path: str, names: list[str], **options: Any) -> None:
+@options.RESULT
+def estimate(reports: str, plan: str, names: list[str], **chosen: Any) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
 
     REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are malformed
@@ -287,33 +250,33 @@ def estimate(reports: str, plan_path: str, names: list[str], **options: Any) -> 
     from seepage.collection.results_page import write_results
     from seepage.plan import Plan
 
-    plan, formula, consistent = Plan.load(plan_path), options["regress"], options["consistent"]
-    source = open_reports(plan, reports, lambda note: click.echo(f"seepage: {note}", err=True))
-    if options["report"] is None:
-        reject_options(["check"], "its result is on the page of --report")
+    promised, formula, consistent = Plan.load(plan), chosen["regress"], chosen["consistent"]
+    source = open_reports(promised, reports, lambda note: click.echo(f"seepage: {note}", err=True))
+    if chosen["report"] is None:
+        options.reject(["check"], "its result is on the page of --report")
     if formula is None:
-        reject_options(["family"], "it is of --regress")
+        options.reject(["family"], "it is of --regress")
     if consistent and formula is not None:
         raise InputError("--consistent is for frequencies, got --regress")
-    weights = _survey_weights(**options)
+    weights = _survey_weights(**chosen)
     page = {
         "name": Path(reports).name,
         "joint": [(names[0], names[1])] if len(names) == 2 else None,
-        "data": options["check"],
+        "data": chosen["check"],
         "consistent": consistent,
     }
-    write_page(lambda path: write_results(plan, source, path, **page))
+    console.write_page(lambda path: write_results(promised, source, path, **page))
     if formula is not None:
-        clear = {name: options[name] for name in ("family", "covariates")}
-        fitted = plan.regress(source, formula, weights=weights, **clear)
-        write_result(fitted, fitted.summary)
+        clear = options.chosen("family", "covariates")
+        fitted = promised.regress(source, formula, weights=weights, **clear)
+        console.write_result(fitted, fitted.summary)
     elif names:
-        found = plan.table(source, names[0], by=names[1:], weights=weights)
+        found = promised.table(source, names[0], by=names[1:], weights=weights)
         shown = found.consistent() if consistent else found
-        write_result(shown, lambda: _table_text(shown, found))
+        console.write_result(shown, lambda: _table_text(shown, found))
     else:
-        estimates = plan.estimate(source, consistent=consistent, weights=weights)
-        write_result(estimates, lambda: _estimates_text(estimates))
+        estimates = promised.estimate(source, consistent=consistent, weights=weights)
+        console.write_result(estimates, lambda: _estimates_text(estimates))
 
 
 def _survey_weights(
@@ -343,28 +306,27 @@ def _table_text(shown: Any, table: Any) -> str:
         f"{table.equivalent_people:,.0f} unperturbed answers"
     ]
     for cells in (shown, *([table.shares()] if len(table.attributes) > 1 else [])):
-        columns = cells.to_arrow().to_pydict()
-        labels = {attribute.name: columns[attribute.name] for attribute in cells.attributes}
-        limits = {"95 % from": columns["lower"], "to": columns["upper"]}
-        numbers = {name: columns[name] for name in ("estimate", "standard_error")} | limits
-        parts += ["", cells.what, columns_text(labels | _decimals(numbers))]
+        names = [attribute.name for attribute in cells.attributes]
+        heads = {"standard_error": "standard error", "lower": "95 % from", "upper": "to"}
+        parts += ["", cells.what, _decimal_table(cells, names, {"estimate": "estimate", **heads})]
     return "\n".join(parts)
 
 
-def _decimals(columns: dict[str, list[float]]) -> dict[str, list[str]]:
-    return {name: [f"{value:.5f}" for value in columns[name]] for name in columns}
+def _decimal_table(result: Any, labels: list[str], numbers: dict[str, str]) -> str:
+    """Return labels and numbers of a result as a table, the numbers with five decimals."""
+    columns = result.to_arrow().to_pydict()
+    texts = {head: [f"{one:.5f}" for one in columns[name]] for name, head in numbers.items()}
+    return console.aligned_columns({name: columns[name] for name in labels} | texts)
 
 
 def _estimates_text(estimates: Any) -> str:
     """Return estimated frequencies and means as text."""
     how = "nearest distributions" if estimates.consistent else "unbiased"
-    columns = estimates.to_arrow().to_pydict()
-    labels = {name: columns[name] for name in ("attribute", "value")}
-    numbers = {name: columns[name] for name in ("frequency", "standard_error")}
     notes = [
         f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
         for name in estimates.unestimated
     ]
     notes += [f"mean of {name}: {mean}" for name, mean in estimates.means.items()]
     about = f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
-    return "\n".join([about, columns_text(labels | _decimals(numbers)), *notes])
+    numbers = {"frequency": "frequency", "standard_error": "standard error"}
+    return "\n".join([about, _decimal_table(estimates, ["attribute", "value"], numbers), *notes])

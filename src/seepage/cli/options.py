@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import MISSING, Field, fields
-from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -13,13 +12,13 @@ from click.core import ParameterSource
 
 from seepage._options import descriptions, flag_of
 from seepage._results import Progress
-from seepage.cli.output import OutputFile, option_name, option_names, progress_bar
+from seepage.cli import console
+from seepage.cli.console import OutputFile, OutputFolder, option_name
 from seepage.data import ALL_OTHERS, Domain, short_list
-from seepage.data.table import DataOptions, TableOptions
-from seepage.errors import InputError, naming
+from seepage.data.table import SPARK, DataOptions, TableOptions
+from seepage.errors import InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-SEED = click.IntRange(min=0)
 
 
 def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -36,7 +35,7 @@ def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 # Fields of options objects -----------------------------------------------------------------------
 
 
-def click_options(kind: Any, *names: str) -> Callable[[Command], Command]:
+def of(kind: Any, *names: str) -> Callable[[Command], Command]:
     """Return the options that stand for the fields of an options object.
 
     Parameters
@@ -58,26 +57,23 @@ def click_options(kind: Any, *names: str) -> Callable[[Command], Command]:
 
 def _as_option(one: Field[Any], description: str) -> Callable[[Command], Command]:
     """Return the option of a field, and the one of single attributes where it has any."""
-    how = one.metadata
-    flag = flag_of(one)
+    how, flag = one.metadata, flag_of(one)
     default = ",".join(one.default) if isinstance(one.default, tuple) else one.default
     text = re.sub(r'`"?(.*?)"?`', r"\1", description)
-    settings = {"help": text, "metavar": how.get("metavar")}
-    reading = _reading(one, flag)
+    reading = {"help": text, "metavar": how.get("metavar"), **_reading(one)}
     if isinstance(default, (str, int, float)) and default != "" and "multiple" not in reading:
-        settings["default"] = default
-    shown = f"{flag}/--no-{flag[2:]}" if default is True else flag
+        reading["default"] = default
+    shown = f"{flag}/--no-{flag[2:]}" if default is True else how.get("flags", flag)
     names = (how["short"], shown, one.name) if "short" in how else (shown, one.name)
-    option = click.option(*names, **{**settings, **reading})
+    option = click.option(*names, **reading)
     if "each" not in how:
         return option
-    parse = _number_or_none if how["type"] is float else _as_text
-    read = partial(_parse_settings, f"{flag}-of", parse)
-    single: dict[str, Any] = {"metavar": "NAME=VALUE", "help": f"{flag} of one attribute."}
-    return grouped(option, click.option(f"{flag}-of", multiple=True, callback=read, **single))
+    single = _settings(_number_or_none if how["type"] is float else _as_text)
+    about: dict[str, Any] = {"metavar": "NAME=VALUE", "help": f"{flag} of one attribute."}
+    return grouped(option, click.option(f"{flag}-of", multiple=True, callback=single, **about))
 
 
-def _reading(one: Field[Any], flag: str) -> dict[str, Any]:
+def _reading(one: Field[Any]) -> dict[str, Any]:
     """Return how Click reads a field: its type, or a callback that parses the text."""
     how, kind = one.metadata, one.metadata.get("type", one.type)
     if one.name in PARSERS:
@@ -91,12 +87,10 @@ def _reading(one: Field[Any], flag: str) -> dict[str, Any]:
     if kind in (int, float, str):
         return {"type": kind}
     if get_origin(kind) is Sequence:
-        several = get_args(kind)[0] is not str
-        metavar = how.get("metavar", "A,B,...")
-        multiple = {"multiple": True} if several else {}
-        return {"callback": parse_names, "metavar": metavar, **multiple}
+        several = {"multiple": True} if get_args(kind)[0] is not str else {}
+        return {"callback": parse_names, "metavar": how.get("metavar", "A,B,..."), **several}
     parse = _number if float in get_args(kind) else _as_text
-    return {"callback": partial(_parse_settings, flag, parse), "multiple": True}
+    return {"callback": _settings(parse), "multiple": True}
 
 
 def given(kind: Any) -> dict[str, Any]:
@@ -110,6 +104,12 @@ def given(kind: Any) -> dict[str, Any]:
         if settings := options.get(f"{one.name}_of"):
             found[one.name] = {ALL_OTHERS: options[one.name], **settings}
     return found
+
+
+def chosen(*names: str) -> dict[str, Any]:
+    """Return those of these parameters that the command line gives; others have their defaults."""
+    params = click.get_current_context().params
+    return {name: params[name] for name in names if was_given(name)}
 
 
 # Parsing -----------------------------------------------------------------------------------------
@@ -134,43 +134,51 @@ def _number_or_none(text: str, name: str) -> float | None:
 
 
 def _bin_rule(text: str, name: str) -> str | list[float]:
-    return (
-        [_number(edge, f"each edge of {name}") for edge in text.split(",")] if "," in text else text
-    )
+    return _numbers(text, f"each edge of {name}") if "," in text else text
+
+
+def _numbers(text: str, name: str) -> list[float]:
+    return [_number(part.strip(), name) for part in text.split(",")]
 
 
 def _names(text: str, _: str = "") -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _parse_settings(
-    option: str, parse: Parse, _: Any, __: Any, settings: tuple[str, ...]
-) -> dict[str, Any]:
-    """Return the values of NAME=VALUE by name."""
-    parsed = dict[str, Any]()
-    for setting in settings:
-        name, sign, value = setting.rpartition("=")
-        if not sign or not name:
-            raise InputError(f"{option} must be NAME=VALUE, got {setting!r}")
-        if name in parsed:
-            told = f"{value!r} too" if name == ALL_OTHERS else f"{name!r} twice"
-            raise InputError(f"{option} must name each once, got {told}")
-        parsed[name] = parse(value, f"{option} {name}")
-    return parsed
+def _settings(parse: Parse) -> Callable[[Any, click.Parameter, Iterable[str]], dict[str, Any]]:
+    """Return a callback of Click: from NAME=VALUE, given several times, to values by name."""
+
+    def read(_: Any, option: click.Parameter, settings: Iterable[str]) -> dict[str, Any]:
+        flag, parsed = option_name(option), dict[str, Any]()
+        for setting in settings:
+            name, sign, value = setting.rpartition("=")
+            if not sign or not name:
+                raise InputError(f"{flag} must be NAME=VALUE, got {setting!r}")
+            if name in parsed:
+                told = f"{value!r} too" if name == ALL_OTHERS else f"{name!r} twice"
+                raise InputError(f"{flag} must name each once, got {told}")
+            parsed[name] = parse(value, f"{flag} {name}")
+        return parsed
+
+    return read
 
 
-def _parse_bins(_: Any, __: Any, rules: tuple[str, ...]) -> Any:
-    """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
-    named = [rule if "=" in rule else f"{ALL_OTHERS}={rule}" for rule in rules]
-    parsed = _parse_settings("--bins", _bin_rule, None, None, tuple(named))
+def _for_all(parsed: dict[str, Any]) -> Any:
+    """Return the value that alone is given, for all columns, or the mapping by column."""
     return parsed[ALL_OTHERS] if set(parsed) == {ALL_OTHERS} else parsed
 
 
-def _parse_order(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
+def _parse_bins(context: Any, option: click.Parameter, rules: tuple[str, ...]) -> Any:
+    """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
+    named = [rule if "=" in rule else f"{ALL_OTHERS}={rule}" for rule in rules]
+    return _for_all(_settings(_bin_rule)(context, option, named))
+
+
+def _parse_order(context: Any, option: click.Parameter, settings: tuple[str, ...]) -> Any:
     """Return the path of a codebook, or the labels by column."""
     if len(settings) == 1 and "=" not in settings[0]:
         return settings[0]
-    return _parse_settings("--order", _names, None, None, settings)
+    return _settings(_names)(context, option, settings)
 
 
 def _parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
@@ -179,7 +187,7 @@ def _parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
     for setting in settings:
         name, _, text = setting.rpartition("=")
         parsed.setdefault(name or ALL_OTHERS, []).append(text)
-    return parsed[ALL_OTHERS] if set(parsed) == {ALL_OTHERS} else parsed
+    return _for_all(parsed)
 
 
 def parse_names(_: Any, __: Any, value: str | tuple[str, ...] | None) -> list[Any]:
@@ -187,20 +195,34 @@ def parse_names(_: Any, __: Any, value: str | tuple[str, ...] | None) -> list[An
     return [_names(text) for text in value] if isinstance(value, tuple) else _names(value or "")
 
 
+def _parse_values(_: Any, __: Any, text: str | None) -> list[Any]:
+    """Return values as a client expects them: integers, numbers or texts."""
+    return [_typed(name) for name in _names(text or "")]
+
+
+def _typed(text: str) -> Any:
+    from seepage.data.table.labels import field_key
+
+    key = field_key(text)
+    if isinstance(key, float):
+        return int(key) if key.is_integer() else key
+    return text
+
+
 def parse_numbers(_: Any, option: click.Parameter, value: str | None) -> list[float] | None:
     """Return numbers with commas between as a list; None if the option was not given."""
-    if value is None:
-        return None
-    return [_number(text.strip(), f"each of {option_name(option)}") for text in value.split(",")]
+    return None if value is None else _numbers(value, f"each of {option_name(option)}")
 
 
 DELIMITERS = {"\\t": "\t", "tab": "\t", "space": " "}
+SEED = click.IntRange(min=0)
 PARSERS: dict[str, dict[str, Any]] = {
     "bins": {"callback": _parse_bins, "multiple": True},
     "missing_markers": {"callback": _parse_markers, "multiple": True},
     "want": {"multiple": True},
     "delimiter": {"callback": lambda _, __, text: DELIMITERS.get(text, text)},
     "rng": {"type": SEED},
+    "values": {"callback": _parse_values, "metavar": "A,B,..."},
     "order": {"callback": _parse_order, "multiple": True},
     "precision": {"type": float, "callback": lambda _, __, points: points and points / 100},
 }
@@ -216,7 +238,7 @@ def was_given(name: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def reject_options(names: Iterable[str], reason: str) -> None:
+def reject(names: Iterable[str], reason: str) -> None:
     """Raise an InputError if one of these options was given although it has no effect.
 
     Parameters
@@ -246,11 +268,11 @@ def count_data(data: str, kind: Any = DataOptions, **more: Any) -> Any:
 
 def print_reading_notes(data: str, domain: Domain, notes: Sequence[str] = ()) -> None:
     """Print notes, and one line on columns that were binned by default."""
-    from seepage.data.inputs import is_dataset_name, is_pairs_file
+    from seepage.data.inputs import is_counted
 
     for note in notes:
-        click.echo(naming(note, option_names()), err=True)
-    if is_dataset_name(data) or is_pairs_file(data):
+        click.echo(console.named(note), err=True)
+    if is_counted(data, datasets=True):
         return
     bins = given(TableOptions).get("bins")
     chosen = set(bins) if isinstance(bins, dict) else set()
@@ -267,21 +289,24 @@ def reading_progress(data: str, what: str) -> AbstractContextManager[Progress | 
     """
     options = click.get_current_context().params
     master = options.get("master")
-    if options.get("engine") != "spark":
-        if master is not None:
-            raise InputError("--master needs --engine spark")
-        return progress_bar(what)
-    from seepage.data.inputs import is_dataset_name, is_pairs_file
+    if options.get("engine") == SPARK:
+        _start_spark(data, master)
+    elif master is not None:
+        raise InputError("--master needs --engine spark")
+    return console.progress_bar(what)
+
+
+def _start_spark(data: str, master: str | None) -> None:
+    from seepage.data.inputs import is_counted
     from seepage.data.spark import spark_session
     from seepage.data.table.sources import PARQUET, find_files
 
-    if is_dataset_name(data) or is_pairs_file(data):
+    if is_counted(data, datasets=True):
         raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")
     kind, files = find_files(data)
     if kind != PARQUET:
         raise InputError(f"--engine spark reads Parquet files, got {kind} ({files[0].name})")
     spark_session(master)
-    return progress_bar(what)
 
 
 # Options that several commands share -------------------------------------------------------------
@@ -289,21 +314,41 @@ def reading_progress(data: str, what: str) -> AbstractContextManager[Progress | 
 MASTER = click.option(
     "--master", metavar="URL", help="Spark's master; by default all cores of this machine."
 )
-output_options = grouped(
-    click.option(
-        "--format",
-        "form",
-        type=click.Choice(["table", "json", "csv"]),
-        default="table",
-        help="How to write the result.",
-    ),
-    click.option("-o", "--output", type=OutputFile(), help="Write to a file."),
-)
+
+
+def output_file(about: str, **more: Any) -> Callable[[Command], Command]:
+    """Return the option `--output`."""
+    return click.option("-o", "--output", type=OutputFile(), help=about, **more)
+
+
+def form(*kinds: str) -> Callable[[Command], Command]:
+    """Return the option `--format`, a table by default."""
+    choice = click.Choice(["table", *kinds])
+    return click.option("--format", "form", type=choice, default="table", help="How to print it.")
+
+
+RESULT = grouped(form("json", "csv"), output_file("Write to a file."))
 """Options of where and how the result is written."""
 
 
-def chart_option(what: str) -> Callable[[Command], Command]:
+def chart(what: str) -> Callable[[Command], Command]:
     """Return the option `--chart`; `what` is drawn."""
     return click.option(
         "--chart", type=OutputFile(), help=f"Draw {what}: a .svg, .png or .pdf file."
     )
+
+
+def page(what: str) -> Callable[[Command], Command]:
+    """Return the option `--report`, a page of `what`."""
+    return click.option("--report", type=OutputFile(), help=f"Write the page of {what}, one file.")
+
+
+def folder(about: str, **more: Any) -> Callable[[Command], Command]:
+    """Return the option `--output` that names a folder."""
+    return click.option("-o", "--output", type=OutputFolder(), help=about, **more)
+
+
+def file(name: str, about: str, dest: str = "", **more: Any) -> Callable[[Command], Command]:
+    """Return an option that names a file to read."""
+    names = (name, dest) if dest else (name,)
+    return click.option(*names, type=click.Path(dir_okay=False), help=about, **more)

@@ -1,13 +1,13 @@
 """Analyses and plans as text for a terminal."""
 
 import math
+import shutil
 from typing import Any
 
 from seepage._numerics import delta_text, floor_text, shortest_above
 from seepage.analysis import Analysis
-from seepage.cli.output import option_names, text_columns
+from seepage.cli.console import aligned, named
 from seepage.data import how_many, sample_caution
-from seepage.errors import naming
 from seepage.leakage import Leak, same_attributes, skip_patterns, support
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import GUARANTEES, TotalLeakage
@@ -31,14 +31,13 @@ UNIT = f"1 nat: {math.e:.2g} times likelier"
 """Explanation of the unit, printed where nats first occur."""
 
 
-def analysis_text(analysis: Analysis, width: int) -> str:
-    """Return an analysis as text whose matrix fits into `width` characters."""
-    matrix = analysis.matrix
+def analysis_text(analysis: Analysis) -> str:
+    """Return an analysis as text whose matrix fits into the terminal."""
     parts = [
-        _heading(matrix, analysis.name),
+        _heading(analysis),
         _verdict_text(analysis),
         _leaks_text(analysis),
-        _matrix_text(matrix, width),
+        _matrix_text(analysis.matrix, shutil.get_terminal_size((120, 24)).columns),
         _totals_text(analysis),
         "" if analysis.experienced is None else _experience_text(analysis.experienced),
         _notes_text(analysis),
@@ -47,15 +46,16 @@ def analysis_text(analysis: Analysis, width: int) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _heading(matrix: LeakageMatrix, name: str) -> str:
+def _heading(analysis: Analysis) -> str:
+    matrix = analysis.matrix
     mechanisms = sorted({release.name or "" for release in matrix.releases})
     how = "any mechanism (upper bound)" if mechanisms == [""] else ", ".join(mechanisms)
-    budgets = sorted({release.epsilon for release in matrix.releases})
-    epsilon = " to ".join(f"{budget:g}" for budget in dict.fromkeys([budgets[0], budgets[-1]]))
+    ends = dict.fromkeys([matrix.epsilons.min(), matrix.epsilons.max()])
+    epsilon = " to ".join(f"{budget:g}" for budget in ends)
+    delta = delta_text(max(release.delta for release in matrix.releases))
     return (
-        f"{name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
-        f"Mechanism: {how}, epsilon {epsilon}"
-        f"{delta_text(max(release.delta for release in matrix.releases))}\n"
+        f"{analysis.name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
+        f"Mechanism: {how}, epsilon {epsilon}{delta}\n"
         f"View: {matrix.view} ({VIEWS[matrix.view]})"
     )
 
@@ -66,12 +66,12 @@ def _verdict_text(analysis: Analysis) -> str:
     judged = [j for state in STATES for j in verdict.judgements if j.state == state]
     if not judged:
         return ""
-    lines = [verdict.decision, verdict.basis, naming(verdict.settle, option_names())]
+    lines = list(filter(None, [verdict.decision, verdict.basis, named(verdict.settle)]))
     rows = [["", "limit", "at least", "at most", "but for delta", ""], *map(_judgement_row, judged)]
     if not any(judgement.relaxed_by for judgement in judged):
         rows = [[*row[:4], row[-1]] for row in rows]
-    table = text_columns(rows, most=SHOWN_ATTRIBUTES)
-    return "\n".join([*filter(None, lines), "", f"Limits (nats; {UNIT})", table])
+    lines += ["", f"Limits (nats; {UNIT})", aligned(rows, most=SHOWN_ATTRIBUTES)]
+    return "\n".join(lines)
 
 
 def _judgement_row(j: Judgement) -> list[str]:
@@ -143,7 +143,7 @@ def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
             some = slice(start, start + fitting)
             head = ["", *(str(k) for k in range(1, len(names) + 1)[some])]
             rows = [[name, *row[some]] for name, row in zip(names, cells, strict=True)]
-            blocks.append(text_columns([head, *rows], narrowest=CELL_WIDTH - 2))
+            blocks.append(aligned([head, *rows], narrowest=CELL_WIDTH - 2))
     return "\n".join(blocks)
 
 
@@ -166,9 +166,8 @@ def _totals_text(analysis: Analysis) -> str:
     if comparison.refuted:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
     head = f"Total leakage of each attribute in this {table} (nats)"
-    names = option_names()
-    legend += [f"  {name}: {naming(why, names)}" for name, why in comparison.unavailable.items()]
-    return "\n".join([head, text_columns(rows, most=SHOWN_ATTRIBUTES), *legend])
+    legend += [f"  {name}: {named(why)}" for name, why in comparison.unavailable.items()]
+    return "\n".join([head, aligned(rows, most=SHOWN_ATTRIBUTES), *legend])
 
 
 def _terms(total: TotalLeakage) -> str:
@@ -183,25 +182,21 @@ def _experience_text(experience: Experience) -> str:
     for k in experience.measured:
         losses = experience.epsilons[k], *experience.quantiles[k, 1:3, ESTIMATE]
         shares = experience.shares[k, ESTIMATE], experience.permuted_shares[k]
-        guesses = (
-            experience.before[k],
-            experience.own[k, ESTIMATE],
-            experience.together[k, ESTIMATE],
-        )
-        cells = [f"{loss:.2f}" for loss in losses] + [f"{p:.0%}" for p in (*shares, *guesses)]
-        rows.append([_short(experience.attributes[k]), *cells])
-    return "\n".join(
-        [
-            f"What people experience ({experience.people:,} drawn people; no guarantee)",
-            text_columns(rows, most=SHOWN_ATTRIBUTES),
-            "  promised: epsilon; median, 95%: realised loss of all reports, in nats",
-            "  above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
-            "  before, own, all: how often the best guess is right (before: in the table)",
-            "  each person's own record is left out of what the reports are compared with",
-            f"  values with fewer than {experience.rare:,} other records are not compared; "
-            f"limits of {experience.confidence:.0%} confidence: --format json",
-        ]
+        guessed = experience.own[k, ESTIMATE], experience.together[k, ESTIMATE]
+        percent = [f"{share:.0%}" for share in (*shares, experience.before[k], *guessed)]
+        name = _short(experience.attributes[k])
+        rows.append([name, *(f"{loss:.2f}" for loss in losses), *percent])
+    legend = (
+        "promised: epsilon; median, 95%: realised loss of all reports, in nats",
+        "above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
+        "before, own, all: how often the best guess is right (before: in the table)",
+        "each person's own record is left out of what the reports are compared with",
+        f"values with fewer than {experience.rare:,} other records are not compared; "
+        f"limits of {experience.confidence:.0%} confidence: --format json",
     )
+    head = f"What people experience ({experience.people:,} drawn people; no guarantee)"
+    table = aligned(rows, most=SHOWN_ATTRIBUTES)
+    return "\n".join([head, table, *(f"  {line}" for line in legend)])
 
 
 def _notes_text(analysis: Analysis) -> str:
@@ -235,23 +230,17 @@ def _short(name: str) -> str:
 def calibration_text(plan: Any, name: str) -> str:
     """Return the budgets and totals of a calibrated plan as text."""
     rows = [["attribute", "mechanism", "epsilon", "total", "limit"]]
-    rows += [
-        [
-            planned.name,
-            planned.mechanism or ("public" if planned.public else "not collected"),
-            floor_text(planned.epsilon),
-            shortest_above(planned.total) + delta_text(planned.total_delta),
-            "-" if planned.limit is None else f"{planned.limit:g}",
-        ]
-        for planned in plan.attributes
+    for planned in plan.attributes:
+        how = planned.mechanism or ("public" if planned.public else "not collected")
+        total = shortest_above(planned.total) + delta_text(planned.total_delta)
+        limit = "-" if planned.limit is None else f"{planned.limit:g}"
+        rows.append([planned.name, how, floor_text(planned.epsilon), total, limit])
+    lines = [
+        f"{name}: budgets whose totals stay within the limit (all in nats)",
+        f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})",
+        aligned(rows),
     ]
-    heading = (
-        f"{name}: budgets whose totals stay within the limit (all in nats)\n"
-        f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})"
-    )
-    return "\n".join(
-        [heading, text_columns(rows), *(naming(note, option_names()) for note in plan.notes)]
-    )
+    return "\n".join([*lines, *map(named, plan.notes)])
 
 
 def design_text(plan: Any, name: str) -> str:
@@ -262,21 +251,17 @@ def design_text(plan: Any, name: str) -> str:
     precision = plan_precision(plan)
     guarantees = ", ".join(sorted({form.guarantee for form in plan.forms}))
     gap = plan.provenance.settings["design"]["gap"]
-    heading = [
+    lines = [
         people_sentence(plan, precision),
         *advice(plan, precision),
         f"{name}: {len(plan.forms)} forms, every total within its limit {plan.whom} "
         f"({guarantees}; all in nats), at most {gap:.2%} above the least error over the "
         "forms considered",
+        f"\nForms\n{_forms_text(plan)}",
+        f"\nAttributes\n{_attributes_text(plan, precision)}",
+        f"\nWays to ask\n{_comparison_text(precision)}",
     ]
-    tables = {
-        "Forms": _forms_text(plan),
-        "Attributes": _attributes_text(plan, precision),
-        "Ways to ask": _comparison_text(precision),
-    }
-    parts = [f"\n{title}\n{table}" for title, table in tables.items()]
-    notes = [naming(note, option_names()) for note in plan.notes]
-    return "\n".join([*filter(None, heading), *parts, *notes])
+    return "\n".join([*filter(None, lines), *map(named, plan.notes)])
 
 
 def limits_text(found: Any, name: str) -> str:
@@ -290,43 +275,35 @@ def limits_text(found: Any, name: str) -> str:
     columns, rows = found._columns(), [heads]
     for row in zip(*(columns[key] for key in columns if key != "forms"), strict=True):
         limit, half_width, people, record, ratio = row
-        rows.append(
-            [
-                f"{limit:g}",
-                f"{factor(limit)} times",
-                f"{points(half_width)} points",
-                "-" if people is None else rounded_people(people),
-                "-" if ratio is None else f"{ratio:.2g} times as many",
-                shortest_above(record),
-            ]
-        )
+        needed = "-" if people is None else rounded_people(people)
+        times = "-" if ratio is None else f"{ratio:.2g} times as many"
+        change, within = f"{factor(limit)} times", f"{points(half_width)} points"
+        rows.append([f"{limit:g}", change, within, needed, times, shortest_above(record)])
     whom, level = "for this table only", ""
     if found.confidence is not None:
         whom, each = f"for the population at {found.confidence:g}", found.plans[0].confidence
         level = f" --confidence {each:g}" if len(found.plans) > 1 else ""
     keep = f"the same command with --limit L{level} -o plan.json in place of --limits"
     shared = [note for note in found.plans[0].notes if all(note in p.notes for p in found.plans)]
-    return "\n".join(
-        [
-            f"{name}: {len(rows) - 1} limits (nats), all of which hold together {whom}",
-            text_columns(rows),
-            f"The plan of the limit that you choose: {keep}",
-            *(naming(note, option_names()) for note in shared),
-        ]
-    )
+    lines = [
+        f"{name}: {len(rows) - 1} limits (nats), all of which hold together {whom}",
+        aligned(rows),
+        f"The plan of the limit that you choose: {keep}",
+    ]
+    return "\n".join([*lines, *map(named, shared)])
 
 
 def _forms_text(plan: Any) -> str:
     rows = [["form", "share", "record", "attributes and budgets"]]
     for number, form in enumerate(plan.forms[:SHOWN_FORMS], 1):
-        row = [str(number), f"{form.share:.2%}", shortest_above(form.record), _questions(form)]
-        rows.append(row)
+        rows.append(
+            [str(number), f"{form.share:.2%}", shortest_above(form.record), _questions(form)]
+        )
         if form.answer_leakage is not None:
             rows.append(["", "", "", f"  tells: {form.answer_leakage}"])
-    more = len(plan.forms) - SHOWN_FORMS
-    if more > 0:
+    if (more := len(plan.forms) - SHOWN_FORMS) > 0:
         rows.append(["...", "", "", f"{more} more in the plan"])
-    return text_columns(rows, left=True)
+    return aligned(rows, left=True)
 
 
 def _questions(form: Any) -> str:
@@ -346,18 +323,14 @@ def _attributes_text(plan: Any, precision: Any) -> str:
     rows = [["attribute", total, "proven limit" if is_proven else "limit", "share within"]]
     for planned in plan.attributes:
         name, largest = planned.name, planned.observed if is_proven else planned.total
-        width = precision.width(precision.strategies[0], name) if name in precision.sizes else None
-        rows.append(
-            [
-                name,
-                "public" if planned.public else shortest_above(largest),
-                "-" if planned.limit is None else f"{planned.limit:g}",
-                "not asked" if width is None else f"{points(width)} points",
-            ]
-        )
+        told = "public" if planned.public else shortest_above(largest)
+        limit, within = "-" if planned.limit is None else f"{planned.limit:g}", "not asked"
+        if name in precision.sizes:
+            within = f"{points(precision.width(precision.strategies[0], name))} points"
+        rows.append([name, told, limit, within])
     errors = plan.provenance.settings["design"]["wanted"].items()
     rows += [[wanted, "", "", f"error {error:.3g}"] for wanted, error in errors]
-    return text_columns(rows, most=SHOWN_ATTRIBUTES)
+    return aligned(rows, most=SHOWN_ATTRIBUTES)
 
 
 def _comparison_text(precision: Any) -> str:
@@ -366,13 +339,8 @@ def _comparison_text(precision: Any) -> str:
     rows = [["way to ask", "people for the same precision", "whole record", "rests on"]]
     for strategy in sorted(precision.strategies, key=precision.ratio, reverse=True):
         record = float(strategy.record)
+        whole = "everything" if record == math.inf else shortest_above(record)
         certified = "certified: " if strategy.certified and "conf" not in strategy.rests_on else ""
-        rows.append(
-            [
-                strategy.name,
-                people_text(precision, precision.ratio(strategy)),
-                "everything" if record == math.inf else shortest_above(record),
-                certified + strategy.rests_on,
-            ]
-        )
-    return text_columns(rows, left=True)
+        people = people_text(precision, precision.ratio(strategy))
+        rows.append([strategy.name, people, whole, certified + strategy.rests_on])
+    return aligned(rows, left=True)

@@ -2,9 +2,10 @@
 
 import os
 import re
+import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import click
 
 from seepage._files import writable, write_text
 from seepage._results import Column, Progress, cell_text, json_text
-from seepage.errors import DataWarning, InputError, SeepageError, TableError
+from seepage.errors import DataWarning, InputError, SeepageError, TableError, naming
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control and bidirectional characters, without tab and line feed."""
@@ -50,18 +51,16 @@ def write_result(
         Whether JSON has counts of the table: a new file is then for its owner only.
     """
     options = click.get_current_context().params
-    form, output = options["form"], None if printed else options["output"]
+    form, path = options["form"], None if printed else options["output"]
     if options.get("chart") is not None:
         from seepage.charts import save_chart
 
         save_chart(result.chart(), options["chart"])
         click.echo(f"wrote {options['chart']}", err=True)
-    if form == "table":
-        emit(text(), output)
-    elif form == "csv":
-        emit(result.to_csv(), output)
+    if form == "json":
+        emit(json_text(result.to_dict()), path, private=private)
     else:
-        emit(json_text(result.to_dict()), output, private=private)
+        emit(result.to_csv() if form == "csv" else text(), path)
 
 
 def write_page(write: Callable[[str], Any]) -> None:
@@ -69,6 +68,11 @@ def write_page(write: Callable[[str], Any]) -> None:
     if (path := click.get_current_context().params["report"]) is not None:
         write(path)
         click.echo(f"wrote {path}: open it in a browser", err=True)
+
+
+def command_line() -> str:
+    """Return the command line that runs, as provenance of a result."""
+    return shlex.join(["seepage", *sys.argv[1:]])
 
 
 @contextmanager
@@ -111,8 +115,8 @@ class StagedBar:
         self._bar.update(self._task, description=text)
 
 
-def text_columns(
-    rows: Sequence[Sequence[str]],
+def aligned(
+    rows: Iterable[Sequence[Any]],
     *,
     left: bool = False,
     most: int | None = None,
@@ -120,35 +124,37 @@ def text_columns(
 ) -> str:
     """Return rows as aligned columns: the first to the left, the others right unless `left`.
 
-    At most `most` rows beside the first, and the number of the others; columns but the first have
-    at least `narrowest` characters.
+    Cells are texts, or what `cell_text` makes of them.  At most `most` rows beside the first, and
+    the number of the others; columns but the first have at least `narrowest` characters.
     """
-    if most is not None and (more := len(rows) - 1 - most) > 0:
-        shown = text_columns(rows[: most + 1], left=left)
-        return f"{shown}\n  ... {more:,} more; --format json has all"
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    texts = [[cell_text(cell) for cell in row] for row in rows]
+    shown = texts if most is None else texts[: most + 1]
+    widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
     lines = []
-    for first, *others in rows:
+    for first, *others in shown:
         cells = [
             cell.ljust(width) if left else cell.rjust(max(width, narrowest))
             for cell, width in zip(others, widths[1:], strict=True)
         ]
         lines.append("  " + "  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    if len(shown) < len(texts):
+        lines.append(f"  ... {len(texts) - len(shown):,} more; --format json has all")
     return "\n".join(lines)
 
 
-def columns_text(columns: Mapping[str, Column], *, most: int | None = None) -> str:
-    """Return columns of equal length by name as text, see `text_columns`."""
-    cells = [[name.replace("_", " "), *map(cell_text, columns[name])] for name in columns]
-    return text_columns(list(zip(*cells, strict=True)), most=most)
+def aligned_columns(columns: Mapping[str, Column], *, most: int | None = None) -> str:
+    """Return columns of equal length by name as text, see `aligned`."""
+    heads = [name.replace("_", " ") for name in columns]
+    return aligned([heads, *zip(*columns.values(), strict=True)], most=most)
 
 
 # Files, checked before any work ------------------------------------------------------------------
 
 
 def option_name(option: click.Parameter) -> str:
-    """Return the name of an option in messages: the first long one."""
-    return next((name for name in option.opts if name.startswith("--")), option.opts[0])
+    """Return the name of an option in messages, the first long one; an argument in capitals."""
+    long = (name for name in option.opts if name.startswith("--"))
+    return next(long, str(option.name).upper())
 
 
 class OutputFile(click.Path):
@@ -157,12 +163,12 @@ class OutputFile(click.Path):
     def __init__(self) -> None:
         super().__init__(dir_okay=False)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> str:
         """Return the path if a file can be written there."""
-        path = writable(value, option_name(param) if param is not None else "the output")
+        path = writable(value, option_name(param))
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
-        if param is not None and param.name == "chart":
+        if param.name == "chart":
             from seepage.charts import chart_ending
 
             chart_ending(path)
@@ -175,11 +181,10 @@ class OutputFolder(click.Path):
     def __init__(self) -> None:
         super().__init__(file_okay=False)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> str:
         """Return the path unless it is empty, which would be the current folder."""
         if not value:
-            option = option_name(param) if param is not None else "the output"
-            raise InputError(f"{option} must be a folder, got ''")
+            raise InputError(f"{option_name(param)} must be a folder, got ''")
         return str(super().convert(value, param, ctx))
 
 
@@ -266,22 +271,23 @@ class FileCommand(click.Command):
                 warnings.simplefilter("ignore", DataWarning)  # commands print the notes
                 return super().invoke(ctx)
         except SeepageError as error:
-            raise InputError(error.naming(option_names())) from error
+            raise InputError(error.naming(_option_names())) from error
 
 
-def option_names() -> dict[str, str]:
+def _option_names() -> dict[str, str]:
     """Return the options and arguments of the running command by the library's parameters."""
-    return {
-        param.name: option_name(param) if isinstance(param, click.Option) else param.name.upper()
-        for param in click.get_current_context().command.params
-        if param.name is not None
-    }
+    params = click.get_current_context().command.params
+    shown = {str(param.name): option_name(param) for param in params}
+    return {name[2:].replace("-", "_"): name for name in shown.values()} | shown
+
+
+def named(text: str) -> str:
+    """Return a text of the library with the options of the running command for parameters."""
+    return naming(text, _option_names())
 
 
 def _as_paths(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    return tuple(value) if isinstance(value, (tuple, list)) else ()
+    return (value,) if isinstance(value, str) else tuple(value or ())
 
 
 def input_files(path: str) -> list[Path]:
