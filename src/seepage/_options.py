@@ -34,7 +34,7 @@ def option(default: Any, **how: Any) -> Any:
         The field's default; `dict` for an empty mapping.
     how
         How the command line reads it: `short` ("-e"), `name` (if it is not that of the field with
-        dashes), `flags` for yes and no ("--linked/--unlinked"), `type` (where the annotation does
+        dashes), `opposite` (name of the option for no), `type` (where the annotation does
         not say), `choices`, `metavar`, `repeat` if several values are given by as many options, and
         `each` for a second option that sets the value of one attribute (`--epsilon-of NAME=VALUE`).
         And `check`, see `check_fields`.

@@ -20,22 +20,19 @@ from seepage._options import command_words, takes
 from seepage._results import Result, html_table, json_ready, json_text
 from seepage.analysis_options import AnalysisOptions
 from seepage.data import ALL_OTHERS, for_each
-from seepage.data.inputs import (
-    as_counted,
-    as_pairs,
-    is_counted,
-    is_dataset_name,
-    is_pairs_file,
-)
+from seepage.data.inputs import as_counted, as_pairs, is_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.table import DataOptions
 from seepage.errors import Text
 from seepage.leakage import Leak, find_leaks, same_attributes
-from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.leakage.matrix import LeakageMatrix, MatrixOptions, leakage_matrix
 from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.total import FROM_PAIRS, TotalsComparison, TotalSettings, compare_totals
 from seepage.verdict import Verdict, judge, lower_text, upper_text
+
+SHARED_SETTINGS = ("target_delta", "confidence", "reports", "rng", "progress")
+"""Options of an analysis that its totals use."""
 
 Limit = float | Sequence[float | None] | None
 
@@ -202,9 +199,10 @@ class Analysis(Result):
         """Return the verdict, the strongest leaks and the notes of the check as HTML."""
         leaks, verdict = self.leaks(), self.verdict
         columns: dict[str, list[Any]] = {
-            "source": [leak.source for leak in leaks],
-            "target": [leak.target for leak in leaks],
-            "leakage": [leak.leakage for leak in leaks],
+            name: [getattr(leak, name) for leak in leaks]
+            for name in ("source", "target", "leakage")
+        }
+        columns |= {
             "at least": [lower_text(leak.lower) for leak in leaks],
             "at most": [upper_text(leak.upper) for leak in leaks],
             "in words": [leak.sentence() for leak in leaks],
@@ -241,16 +239,11 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     ['target', 'source', 'leakage', 'delta', 'epsilon', 'mechanism', 'view']
     """
     names = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
-    settings = TotalSettings(
-        target_delta=options.target_delta,
-        confidence=options.confidence,
-        reports=options.reports,
-        rng=options.rng,
-        progress=options.progress,
-    )
+    given = vars(options)
+    settings = TotalSettings(**{name: given[name] for name in SHARED_SETTINGS})
     named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
     name = options.name if options.name is not None else Path(named).name
-    records = (named or name) if not named or _has_records(named) else ""
+    records = "" if named and is_counted(named) else named or name
     table = records or UNNAMED, *command_words(options.reading, DataOptions)
     reading, notes = options.reading, list[Text]()
     if not is_counted(data, datasets=True):
@@ -264,16 +257,8 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         options.sample is not None or options.people or not set(names) <= set(FROM_PAIRS)
     )
     counted = as_counted(data, records=needs_records, **reading)
-    matrix = leakage_matrix(
-        as_pairs(counted),
-        options.epsilon,
-        mechanism=options.mechanism,
-        view=options.view,
-        delta=options.delta,
-        min_count=options.min_count,
-        prior=options.prior,
-        truncate=options.truncate,
-    )
+    how = {name: given[name] for name in MatrixOptions.__annotations__}
+    matrix = leakage_matrix(as_pairs(counted), **how)
     limits = checked_limits(options.limit, matrix)
     totals = compare_totals(counted, matrix, names, settings)
     draws = options.people
@@ -281,19 +266,10 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         draws = default_people(counted, matrix.releases) if needs_records else 0
     experience = None
     if draws:
-        how = options.view, draws, settings.confidence, settings.rng, settings.progress
-        experience = experience_of(counted, matrix.releases, *how)
+        drawn = options.view, draws, settings.confidence, settings.rng, settings.progress
+        experience = experience_of(counted, matrix.releases, *drawn)
     about = name, options.command, limits, experience
     return Analysis(matrix, totals, *about, notes=tuple(notes), table=table)
-
-
-def _has_records(named: str) -> bool:
-    """Return whether the records of a path or a dataset's name can be read, not its counts only."""
-    from seepage.data.datasets import DATASETS
-
-    if is_dataset_name(named):
-        return named in DATASETS and DATASETS[named].at_hand
-    return not is_pairs_file(named)
 
 
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from seepage._numerics import Floats, delta_text
+from seepage._numerics import Floats, delta_text, quotient
 from seepage._pages import render_page, template_text
 from seepage._registry import MECHANISMS
 from seepage.analysis import Analysis
@@ -86,7 +86,6 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
         audit=audit,
         counted=how_many(matrix.pairs),
         caution=sample_caution(matrix.pairs),
-        same_budget=len(set(matrix.epsilons.tolist())) == 1,
         grid_note=_grid_note(grid),
         delta_text=delta_text,
         total_text=total_text,
@@ -94,7 +93,6 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
         upper=upper_text,
         listed=short_list,
         limits=_limits(analysis.verdict),
-        relaxed=any(judgement.relaxed_by for judgement in analysis.verdict.judgements),
         leaks=analysis.leaks(LEAKS),
         budgets=dict(zip(matrix.domain.names, matrix.epsilons.tolist(), strict=True)),
         same=same_attributes(matrix),
@@ -240,11 +238,8 @@ def _ten_thousandths(share: float) -> int:
 
 def _saturation(channel: Floats) -> float | None:
     """Return the limit of the leakage for epsilon to infinity; None for infinity."""
-    high, low = channel.max(axis=0), channel.min(axis=0)
-    possible = high > 0
-    if (low[possible] == 0).any():
-        return None
-    return float(np.log(high[possible] / low[possible]).max())
+    ratio = float(quotient(channel.max(axis=0), channel.min(axis=0)).max())
+    return None if ratio == math.inf else math.log(ratio)
 
 
 # Values of the template --------------------------------------------------------------------------
@@ -359,11 +354,9 @@ def _evidence(analysis: Analysis) -> tuple[str, list[JointWitness]] | None:
 
 def _notes(analysis: Analysis) -> dict[str, list[str]]:
     """Return each distinct note on totals, with the guarantees that it applies to."""
-    notes: dict[str, list[str]] = {}
-    for total in analysis.totals.totals:
-        for note in total.notes:
-            notes.setdefault(note, []).append(total.guarantee)
-    return notes
+    totals = analysis.totals.totals
+    notes = dict.fromkeys(note for total in totals for note in total.notes)
+    return {note: [t.guarantee for t in totals if note in t.notes] for note in notes}
 
 
 def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:

@@ -105,15 +105,8 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     epsilons = saved.epsilon
     if isinstance(epsilons, list):
         epsilons = [0.0 if epsilon == "inf" else epsilon for epsilon in epsilons]
-    smoothing: dict[str, Any] = saved.smoothing
-    matrix = leakage_matrix(
-        _pairs(saved),
-        epsilons,
-        mechanism=saved.mechanism,
-        view=saved.view,
-        delta=saved.delta,
-        **smoothing,
-    )
+    how: dict[str, Any] = {"view": saved.view, "delta": saved.delta, **saved.smoothing}
+    matrix = leakage_matrix(_pairs(saved), epsilons, mechanism=saved.mechanism, **how)
     if not np.allclose(matrix.values, saved.cpl, rtol=1e-9, atol=1e-12):
         raise InputError(
             f"the leakages of {file} are not those of its counts and mechanisms; analyse anew"
@@ -125,17 +118,8 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     )
     if contradiction := _contradiction(totals, matrix):
         raise InputError(f"{file} was edited: {contradiction}")
-    return Analysis(
-        matrix,
-        totals,
-        saved.name,
-        saved.command,
-        checked_limits(saved.limit, matrix),
-        saved.experienced,
-        saved.seepage,
-        saved.notes,
-        saved.table,
-    )
+    about = saved.name, saved.command, checked_limits(saved.limit, matrix), saved.experienced
+    return Analysis(matrix, totals, *about, saved.seepage, saved.notes, saved.table)
 
 
 def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:

@@ -251,8 +251,8 @@ def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) 
     judged = [j for j in judgements if j.state is not None]
     if not judged:
         return ""
-    by_state = {state: [j for j in judged if j.state == state] for state in STATES}
-    exceeded, undecided = by_state["exceeded"], by_state["not certifiable"]
+    exceeded = [j for j in judged if j.state == "exceeded"]
+    undecided = [j for j in judged if j.state == "not certifiable"]
     count = f"{len(judged)} attribute{'s' * (len(judged) != 1)}"
     if exceeded:
         exceeded = sorted(exceeded, key=lambda j: (j.limit or 0.0) - j.lower)
@@ -308,20 +308,15 @@ def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
 
 
 def _reason(name: str, totals: TotalsComparison) -> str:
-    total = next((total for total in totals.totals if total.guarantee == name), None)
-    terms = ""
-    if total is not None and total.confidence is not None:
-        terms = f", delta {total.deltas.max():g}, confidence {total.confidence:.0%}"
-    meaning = _meaning(name)
-    return f"{name} ({meaning}{terms})" if meaning != name else f"{name}{terms}"
-
-
-def _meaning(name: str) -> str:
-    if name in GUARANTEES:
-        return GUARANTEES[name].meaning + ("" if name == "worst" else ", in this table")
-    if name == OWN:
-        return "the attribute's own report"
-    return f"one {name}" if name.startswith("report of") else name
+    """Return what a bound rests on, and in brackets what that means."""
+    if name not in GUARANTEES:
+        meaning = "the attribute's own report" if name == OWN else f"one {name}"
+        return f"{name} ({meaning})"
+    meaning = GUARANTEES[name].meaning + ("" if name == "worst" else ", in this table")
+    for total in totals.totals:
+        if total.guarantee == name and total.confidence is not None:
+            meaning += f", delta {total.deltas.max():g}, confidence {total.confidence:.0%}"
+    return f"{name} ({meaning})"
 
 
 NAMED = Setting("mechanism", "grr")

@@ -278,7 +278,7 @@ def _option_names() -> dict[str, str]:
     """Return the options and arguments of the running command by the library's parameters."""
     params = click.get_current_context().command.params
     shown = {str(param.name): option_name(param) for param in params}
-    return {name[2:].replace("-", "_"): name for name in shown.values()} | shown
+    return {name.strip("-").lower().replace("-", "_"): name for name in shown.values()} | shown
 
 
 def named(text: str) -> str:

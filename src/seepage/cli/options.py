@@ -63,7 +63,8 @@ def _as_option(one: Field[Any], description: str) -> Callable[[Command], Command
     reading = {"help": text, "metavar": how.get("metavar"), **_reading(one)}
     if isinstance(default, (str, int, float)) and default != "" and "multiple" not in reading:
         reading["default"] = default
-    shown = f"{flag}/--no-{flag[2:]}" if default is True else how.get("flags", flag)
+    opposite = f"no-{flag[2:]}" if default is True else how.get("opposite")
+    shown = f"{flag}/--{opposite}" if opposite else flag
     names = (how["short"], shown, one.name) if "short" in how else (shown, one.name)
     option = click.option(*names, **reading)
     if "each" not in how:
