@@ -9,7 +9,7 @@ browser.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -61,27 +61,27 @@ def printable_names(draw: Callable[Drawn, Any]) -> Callable[Drawn, Any]:
 
     @wraps(draw)
     def with_printable_names(*args: Drawn.args, **kwargs: Drawn.kwargs) -> Any:
-        names = _printable(dict.fromkeys(_texts([args, kwargs])))
-        renamed: Any = _renamed([args, kwargs], names)
-        return draw(*renamed[0], **renamed[1])
+        texts: dict[str, str] = {}
+        _each_text([args, kwargs], lambda text: texts.setdefault(text, text))
+        names = _printable(texts)
+        shown = _each_text([args, kwargs], lambda text: names.get(text, text))
+        return draw(*shown[0], **shown[1])
 
     return with_printable_names
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Yield every text inside dicts, lists and tuples."""
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a value with every text in dicts, lists and tuples changed."""
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _texts(key)
-            yield from _texts(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _texts(item)
+        return change(value)
+    if isinstance(value, dict):
+        return {_each_text(key, change): _each_text(one, change) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_each_text(one, change) for one in value]
+    return value
 
 
-def _printable(names: dict[str, None]) -> dict[str, str]:
+def _printable(names: dict[str, str]) -> dict[str, str]:
     """Return a unique replacement for each name that cannot be drawn as it is."""
     changed: dict[str, str] = {}
     taken = {*names, *OBJECT_MEMBERS}
@@ -99,18 +99,6 @@ def _visible(character: str) -> str:
     """Return a character, escaped if it is a control, a surrogate or unassigned."""
     hidden = unicodedata.category(character) in ("Cc", "Cn", "Cs", "Zl", "Zp")
     return character.encode("unicode_escape").decode("ascii") if hidden else character
-
-
-def _renamed(value: Any, names: dict[str, str]) -> Any:
-    if not names:
-        return value
-    if isinstance(value, str):
-        return names.get(value, value)
-    if isinstance(value, dict):
-        return {_renamed(key, names): _renamed(item, names) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_renamed(item, names) for item in value]
-    return value
 
 
 # Colours and panels ------------------------------------------------------------------------------

@@ -8,16 +8,9 @@ import altair as alt
 from seepage import charts
 from seepage.charts import Rows, printable_names
 
-STAR = "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z"
 SHAPES = [
-    "circle",
-    "square",
-    "triangle-up",
-    "diamond",
-    "cross",
-    "triangle-down",
-    "triangle-right",
-    STAR,
+    *("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"),
+    "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z",  # a star
     "triangle-left",
     "M-.9,-.6L-.6,-.9L0,-.3L.6,-.9L.9,-.6L.3,0L.9,.6L.6,.9L0,.3L-.6,.9L-.9,.6L-.3,0Z",  # an x
     "M1,0L.5,.87L-.5,.87L-1,0L-.5,-.87L.5,-.87Z",  # a hexagon
@@ -60,17 +53,11 @@ def analyser_chart(rows: Rows) -> Any:
     minimum = max(MIN_SHARE * max(largest.values()), MIN_EXTENT)
     ends = {axis: max(value, minimum) for axis, value in largest.items()}
     names = sorted({row["analyser"] for row in rows})
-    shapes = alt.Scale(domain=names, range=SHAPES)
 
     def draw(data: str, chosen: Rows) -> Any:
-        points = charts.chart_of(_with_budget_text(chosen)).mark_point(
-            size=130, filled=True, opacity=0.8
-        )
-        drawn = _regions(ends) + points.encode(
+        drawn = _regions(ends) + _scores(chosen, rows, "analyser", names, size=130).encode(
             x=_axis("undershoot", "Normalised undershoot (leakage missed) →", ends),
             y=_axis("overshoot", "Normalised overshoot (needless noise) →", ends),
-            shape=alt.Shape("analyser:N", title="Analyser", scale=shapes),
-            color=charts.coloured("epsilon", _budgets(rows), "Epsilon"),
             tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
         )
         return drawn.properties(title=f"{data}: against {chosen[0]['reference']}")
@@ -91,13 +78,15 @@ def _axis(field: str, title: str, ends: dict[str, float]) -> Any:
     )
 
 
-def _budgets(rows: Rows) -> list[str]:
-    """Return the distinct budgets as text, in ascending order, for the legend."""
-    return [f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in rows})]
-
-
-def _with_budget_text(rows: Rows) -> Rows:
-    return [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows]
+def _scores(rows: Rows, all_rows: Rows, field: str, names: list[str], size: int) -> Any:
+    """Return points of scores: shapes are the names of a field, colours the budgets of all rows."""
+    budgets = [f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in all_rows})]
+    shapes = alt.Scale(domain=names, range=SHAPES)
+    points = charts.chart_of([{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows])
+    return points.mark_point(size=size, filled=True, opacity=0.8).encode(
+        shape=alt.Shape(f"{field}:N", title=field.capitalize(), scale=shapes),
+        color=charts.coloured("epsilon", budgets, "Epsilon"),
+    )
 
 
 def _regions(ends: dict[str, float]) -> Any:
@@ -138,36 +127,29 @@ def mechanism_chart(given: Rows) -> Any:
         ("frequency_error", "normalised_tcpl", "Frequency error, whole report", "log"),
     ]
     titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
-    shapes = alt.Scale(domain=charts.distinct_in(given, "mechanism"), range=SHAPES)
-    drawn = []
+    names, drawn = charts.distinct_in(given, "mechanism"), []
     for error, leakage, title, kind in panels:
         rows = [row for row in given if row[error] is not None]
         if not rows:
             continue
-        points = charts.chart_of(_with_budget_text(rows)).mark_point(
-            size=110, filled=True, opacity=0.8
+        errors = [row[error] for row in rows]
+        domain: Any = alt.Undefined if max(errors) > 0 else [0, 1]
+        scale: Any = kind if min(errors) > 0 else "linear"
+        points = _scores(rows, given, "mechanism", names, size=110).encode(
+            x=alt.X(
+                f"{leakage}:Q",
+                title="Normalised TCPL (1 = Algorithm 2)",
+                scale=alt.Scale(domain=[0, 1.05], nice=False),
+            ),
+            y=alt.Y(
+                f"{error}:Q",
+                title=titles[error],
+                scale=alt.Scale(type=scale, domain=domain),
+                axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
+            ),
+            tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
         )
-        largest, positive = max(row[error] for row in rows), all(row[error] > 0 for row in rows)
-        domain: Any = alt.Undefined if largest > 0 else [0, 1]
-        scale: Any = kind if positive else "linear"
-        drawn.append(
-            points.encode(
-                x=alt.X(
-                    f"{leakage}:Q",
-                    title="Normalised TCPL (1 = Algorithm 2)",
-                    scale=alt.Scale(domain=[0, 1.05], nice=False),
-                ),
-                y=alt.Y(
-                    f"{error}:Q",
-                    title=titles[error],
-                    scale=alt.Scale(type=scale, domain=domain),
-                    axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
-                ),
-                shape=alt.Shape("mechanism:N", title="Mechanism", scale=shapes),
-                color=charts.coloured("epsilon", _budgets(given), "Epsilon"),
-                tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
-            ).properties(width=SIDE - 60, height=SIDE - 60, title=title)
-        )
+        drawn.append(points.properties(width=SIDE - 60, height=SIDE - 60, title=title))
     return charts.finish(alt.hconcat(*drawn))
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 from importlib import import_module
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -98,29 +98,30 @@ def main(arguments: list[str] | None = None) -> Any:
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except click.ClickException as error:
-        if isinstance(error, HELP_REQUEST):
-            error.show()
-        else:
-            click.echo(f"seepage: {_usage_message(error)}", err=True)
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("seepage: stopped", err=True)
-        sys.exit(EXIT_INTERRUPTED)
-    except SeepageError as error:
-        click.echo(f"seepage: {error}", err=True)
+    except HELP_REQUEST as error:
+        error.show()
         sys.exit(EXIT_BAD_INPUT)
+    except click.ClickException as error:
+        _end(_usage_message(error), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _end("stopped", EXIT_INTERRUPTED)
+    except SeepageError as error:
+        _end(str(error), EXIT_BAD_INPUT)
     except MemoryError:
-        click.echo("seepage: not enough memory; choose fewer columns or coarser bins", err=True)
-        sys.exit(EXIT_FAILED)
+        _end("not enough memory; choose fewer columns or coarser bins", EXIT_FAILED)
     except BrokenPipeError:
         if sys.stderr is not None:
             sys.stderr.close()
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        click.echo(f"seepage: {_os_message(error)}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left would fail again at exit
-        sys.exit(EXIT_BAD_INPUT)
+        _end(_os_message(error), EXIT_BAD_INPUT)
+
+
+def _end(message: str, status: int) -> NoReturn:
+    """Print one line on standard error and exit."""
+    click.echo(f"seepage: {message}", err=True)
+    sys.exit(status)
 
 
 def _check_address_space() -> None:
