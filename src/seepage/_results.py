@@ -139,28 +139,24 @@ class Result:
 def html_table(columns: Mapping[str, Column], caption: str) -> str:
     """Return the first rows of columns as an HTML table, and the number of the others."""
     shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
-    alignments = ["right" if _is_numeric(values) else "left" for values in shown]
-    head = _html_row("th", columns, alignments)
-    rows = zip(*shown, strict=True)
-    body = "".join(_html_row("td", map(cell_text, row), alignments) for row in rows)
+    sides = ["right" if all(map(_is_number, values)) else "left" for values in shown]
+
+    def row(tag: str, cells: Iterable[str]) -> str:
+        sided = zip(cells, sides, strict=True)
+        style = (f'<{tag} style="text-align: {side}">{escape(cell)}' for cell, side in sided)
+        return f"<tr>{''.join(f'{cell}</{tag}>' for cell in style)}</tr>"
+
+    body = "".join(row("td", map(cell_text, cells)) for cells in zip(*shown, strict=True))
     hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS
     return (
         f"<table><caption style='{CAPTION}'>{escape(caption)}</caption>"
-        f"<thead>{head}</thead><tbody>{body}</tbody></table>"
+        f"<thead>{row('th', columns)}</thead><tbody>{body}</tbody></table>"
         + (f"<p>{hidden:,} more rows</p>" if hidden > 0 else "")
     )
 
 
-def _is_numeric(values: Sequence[Any]) -> bool:
-    return all(isinstance(value, Real) for value in values if value is not None)
-
-
-def _html_row(tag: str, cells: Iterable[str], alignments: Sequence[str]) -> str:
-    parts = (
-        f'<{tag} style="text-align: {alignment}">{escape(cell)}</{tag}>'
-        for cell, alignment in zip(cells, alignments, strict=True)
-    )
-    return f"<tr>{''.join(parts)}</tr>"
+def _is_number(value: Any) -> bool:
+    return value is None or isinstance(value, Real)
 
 
 def cell_text(value: Any) -> str:

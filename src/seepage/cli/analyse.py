@@ -13,6 +13,8 @@ from seepage.cli import console, options
 from seepage.data import sample_caution
 from seepage.data.table import DataOptions, TableOptions
 
+EVIDENCE = click.Path(file_okay=False)
+
 
 @click.command("analyse", cls=console.FileCommand)
 @click.argument("data")
@@ -74,11 +76,7 @@ def check(data: str, **_: Any) -> None:
 @click.command("report", cls=console.FileCommand)
 @click.argument("results", metavar="RESULT [PLAN]", nargs=-1, required=True)
 @options.output_file("The page to write.", default="report.html")
-@click.option(
-    "--evidence",
-    type=click.Path(file_okay=False),
-    help="A folder for the evidence pack of a plan: page, answers to reviewers, registry entry.",
-)
+@click.option("--evidence", type=EVIDENCE, help="A folder for the evidence pack of a plan.")
 def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
     """Draw RESULT as one HTML page: an analysis of `analyse --format json`, or a plan.
 

@@ -17,6 +17,7 @@ SHOWN_LEAKS = 10
 PLAN_PATH = click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay=False))
 CODEBOOK = "Texts of questions and values: a CSV file with attribute, value and label."
 LABELS = options.file("--labels", CODEBOOK)
+VECTORS = click.IntRange(1, 1_000_000)
 TITLE = click.option("--title", help="The heading of the questionnaire; by default the plan's.")
 
 
@@ -29,10 +30,7 @@ TITLE = click.option("--title", help="The heading of the questionnaire; by defau
 @TITLE
 @options.file("--texts", "Introduction, consent, contact and other texts of the page: a JSON file.")
 @click.option(
-    "--vectors",
-    type=click.IntRange(1, 1_000_000),
-    default=100,
-    help="Test vectors for the draw of the form and for each form.",
+    "--vectors", type=VECTORS, default=100, help="Test vectors of the draw and each form."
 )
 def client(
     plan_path: str, output: str | None, questionnaire: str | None, vectors: int, **texts: Any

@@ -66,12 +66,7 @@ def _plan_within_limits(
 @click.command("design", cls=console.FileCommand)
 @click.argument("data")
 @options.of(DesignOptions)
-@click.option(
-    "--limits",
-    metavar="A,B,...",
-    callback=options.parse_numbers,
-    help="Compare the designs for several limits, all of which hold together; saves no plan.",
-)
+@options.numbers("--limits", "Compare designs for several limits that hold together; saves none.")
 @options.chart("the forms of the plan, or what each of --limits costs")
 @PLAN_RESULT
 def design(data: str, limits: list[float] | None, **_: Any) -> None:
@@ -199,34 +194,19 @@ def _key_for(identifier: str | None, path: str | None, output: str) -> Iterator[
 @click.command("estimate", cls=console.FileCommand)
 @click.argument("reports")
 @PLAN
-@click.option(
-    "--consistent", is_flag=True, help="Project each attribute's frequencies to a distribution."
-)
-@click.option(
-    "--table",
-    "names",
-    metavar="A,B",
-    callback=options.parse_names,
-    help="The table of attributes that a form asks together.",
-)
+@click.option("--consistent", is_flag=True, help="Project frequencies to distributions.")
+@options.names("--table", "The table of attributes that a form asks together.")
 @click.option("--regress", metavar="FORMULA", help='A regression, such as "ill ~ age + sex".')
 @click.option(
     "--family", type=click.Choice(["logit", "linear"]), default="logit", help="Of --regress."
 )
 @click.option("--covariates", metavar="FILE", help="Unperturbed columns, one row per report.")
 @click.option("--weights", metavar="COLUMN", help="Survey weights, beside reports or covariates.")
-@options.file(
-    "--known-totals",
-    "Known totals of covariates to weight to: a CSV file of attribute, value, total.",
-)
+@options.file("--known-totals", "Totals to weight to: a CSV file of attribute, value, total.")
 @options.page("results")
-@click.option(
-    "--check",
-    metavar="DATA",
-    help="A newer table of records, on which --report checks the limits of the plan.",
-)
+@click.option("--check", metavar="DATA", help="Newer records: --report checks the limits there.")
 @options.RESULT
-def estimate(reports: str, plan: str, names: list[str], **chosen: Any) -> None:
+def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
 
     REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are malformed
@@ -259,19 +239,15 @@ def estimate(reports: str, plan: str, names: list[str], **chosen: Any) -> None:
     if consistent and formula is not None:
         raise InputError("--consistent is for frequencies, got --regress")
     weights = _survey_weights(**chosen)
-    page = {
-        "name": Path(reports).name,
-        "joint": [(names[0], names[1])] if len(names) == 2 else None,
-        "data": chosen["check"],
-        "consistent": consistent,
-    }
+    page: dict[str, Any] = {"data": chosen["check"], "consistent": consistent}
+    page |= {"name": Path(reports).name, "joint": [table] if len(table) == 2 else None}
     console.write_page(lambda path: write_results(promised, source, path, **page))
     if formula is not None:
         clear = options.chosen("family", "covariates")
         fitted = promised.regress(source, formula, weights=weights, **clear)
         console.write_result(fitted, fitted.summary)
-    elif names:
-        found = promised.table(source, names[0], by=names[1:], weights=weights)
+    elif table:
+        found = promised.table(source, table[0], by=table[1:], weights=weights)
         shown = found.consistent() if consistent else found
         console.write_result(shown, lambda: _table_text(shown, found))
     else:

@@ -89,7 +89,7 @@ def _reading(one: Field[Any]) -> dict[str, Any]:
         return {"type": kind}
     if get_origin(kind) is Sequence:
         several = {"multiple": True} if get_args(kind)[0] is not str else {}
-        return {"callback": parse_names, "metavar": how.get("metavar", "A,B,..."), **several}
+        return {"callback": _parse_names, "metavar": how.get("metavar", "A,B,..."), **several}
     parse = _number if float in get_args(kind) else _as_text
     return {"callback": _settings(parse), "multiple": True}
 
@@ -191,7 +191,7 @@ def _parse_markers(_: Any, __: Any, settings: tuple[str, ...]) -> Any:
     return _for_all(parsed)
 
 
-def parse_names(_: Any, __: Any, value: str | tuple[str, ...] | None) -> list[Any]:
+def _parse_names(_: Any, __: Any, value: str | tuple[str, ...] | None) -> list[Any]:
     """Return names with commas between as a list, or several such lists."""
     return [_names(text) for text in value] if isinstance(value, tuple) else _names(value or "")
 
@@ -210,7 +210,7 @@ def _typed(text: str) -> Any:
     return text
 
 
-def parse_numbers(_: Any, option: click.Parameter, value: str | None) -> list[float] | None:
+def _parse_numbers(_: Any, option: click.Parameter, value: str | None) -> list[float] | None:
     """Return numbers with commas between as a list; None if the option was not given."""
     return None if value is None else _numbers(value, f"each of {option_name(option)}")
 
@@ -353,3 +353,13 @@ def file(name: str, about: str, dest: str = "", **more: Any) -> Callable[[Comman
     """Return an option that names a file to read."""
     names = (name, dest) if dest else (name,)
     return click.option(*names, type=click.Path(dir_okay=False), help=about, **more)
+
+
+def names(name: str, about: str) -> Callable[[Command], Command]:
+    """Return an option of names with commas between."""
+    return click.option(name, metavar="A,B,...", callback=_parse_names, help=about)
+
+
+def numbers(name: str, about: str) -> Callable[[Command], Command]:
+    """Return an option of numbers with commas between."""
+    return click.option(name, metavar="A,B,...", callback=_parse_numbers, help=about)

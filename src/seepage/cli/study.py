@@ -25,15 +25,11 @@ SHOWN_PAIRS = 20
 @click.option("-m", "--mechanism", default="grr", help="The mechanism.")
 @DELTA
 @click.option("--replicas", type=int, default=50, help="Number of reports per record.")
-@click.option(
-    "--surrogates", type=int, default=10_000, help="Permutations drawn for p-values; 0: none."
-)
+@click.option("--surrogates", type=int, default=10_000, help="Permutations for p-values; 0: none.")
 @click.option(
     "--seed", "rng", type=options.SEED, help="Seed of the run; drawn and printed by default."
 )
-@click.option(
-    "--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this pair; may be repeated."
-)
+@click.option("--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this; may be repeated.")
 @click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
 @options.RESULT
 @options.of(TableOptions)
@@ -120,11 +116,7 @@ def benchmark() -> None:
 @benchmark.command("analysers", cls=console.FileCommand, short_help="Undershoot against overshoot.")
 @click.argument("data", nargs=-1, required=True)
 @EPSILON
-@click.option(
-    "--reference",
-    default="bound",
-    help="bound, a mechanism (grr, oue:inferred), or statistical:MECHANISM.",
-)
+@click.option("--reference", default="bound", help="Or grr, oue:inferred, statistical:MECHANISM.")
 @click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
 @BENCHMARK_OPTIONS
 def analysers(data: tuple[str, ...], **_: Any) -> None:
