@@ -7,7 +7,7 @@ import math
 import operator
 import os
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,9 +86,7 @@ def weight(value: Any, name: str) -> float:
 
 
 def _nonnegative(value: Any, name: str, maximum: float) -> float:
-    number = real(value, name)
-    if not math.isfinite(number) or number < 0:
-        raise violation(name, "a finite number of at least 0", value)
+    number = real(value, name, "a finite number of at least 0", lambda x: 0 <= x < math.inf)
     if number > maximum:
         raise violation(name, f"at most {maximum:g}", value)
     return number + 0.0  # turns -0.0 into 0.0
@@ -96,43 +94,38 @@ def _nonnegative(value: Any, name: str, maximum: float) -> float:
 
 def delta(value: Any, name: str = "delta") -> float:
     """Return the delta of approximate LDP as a float, in [0, 1)."""
-    number = real(value, name)
-    if not 0 <= number < 1:
-        raise violation(name, "at least 0 and below 1", value)
-    return number
+    return real(value, name, "at least 0 and below 1", lambda x: 0 <= x < 1)
 
 
 def probability(value: Any, name: str) -> float:
     """Return a probability as a float, in [0, 1]."""
-    number = real(value, name)
-    if not 0 <= number <= 1:
-        raise violation(name, "between 0 and 1", value)
-    return number
+    return real(value, name, "between 0 and 1", lambda x: 0 <= x <= 1)
 
 
 def inner_probability(value: Any, name: str) -> float:
     """Return a probability as a float, in (0, 1)."""
-    number = real(value, name)
-    if not 0 < number < 1:
-        raise violation(name, "above 0 and below 1", value)
-    return number
+    return real(value, name, "above 0 and below 1", lambda x: 0 < x < 1)
 
 
 def confidence(value: Any, name: str) -> float:
     """Return the confidence of a limit as a float, in [0.5, 1)."""
-    if (number := inner_probability(value, name)) < 0.5:
-        raise violation(name, "at least 0.5", value)
-    return number
+    inner_probability(value, name)
+    return real(value, name, "at least 0.5", lambda x: x >= 0.5)
 
 
-def real(value: Any, name: str) -> float:
-    """Return a real number as a float; booleans and strings raise."""
+def real(
+    value: Any, name: str, rule: str = "a number", fits: Callable[[float], bool] | None = None
+) -> float:
+    """Return a real number that fits a rule as a float; booleans and strings raise."""
     if isinstance(value, (bool, str, bytes)) or value is None:
         raise violation(name, "a number", value)
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError, OverflowError, AttributeError):
         raise violation(name, "a number", value) from None
+    if fits is not None and not fits(number):
+        raise violation(name, rule, value)
+    return number
 
 
 def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
@@ -305,6 +298,15 @@ def address_space() -> float:
         return math.inf
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return math.inf if soft == resource.RLIM_INFINITY else soft / 2**30
+
+
+def need_address_space(least: float, purpose: str) -> None:
+    """Raise an InputError if the limit of the address space is below a number of GiB."""
+    if (given := address_space()) < least:
+        raise InputError(
+            f"{purpose} needs an address space (ulimit -v) of at least {least} GiB, got "
+            f"{given:.2f} GiB"
+        )
 
 
 def near_miss(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:

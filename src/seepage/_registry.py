@@ -39,7 +39,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def __init__(self, kind: str, home: str, group: str) -> None:
         self.kind, self.home, self.group = kind, home, group
         self._items: dict[str, T] = {}
-        self._unusable: list[str] = []
+        self._unusable = ""
         self._complete = False
 
     def add(self, name: str, item: T, *, replace: bool = False) -> T:
@@ -68,7 +68,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def unusable(self) -> str:
         """The first entry point that cannot be loaded and why, for a message; else empty."""
         self._load()
-        return f"; {self._unusable[0]}" if self._unusable else ""
+        return self._unusable
 
     def __getitem__(self, name: str) -> T:
         self._load()
@@ -94,7 +94,7 @@ class Registry(Mapping[str, T], Generic[T]):
                 register(entry.load())
             except Exception as reason:
                 what = f"the {self.kind} {entry.value!r} of another package cannot be used"
-                self._unusable.append(f"{what}: {reason}")
+                self._unusable = self._unusable or f"; {what}: {reason}"
 
 
 MECHANISMS: "Registry[type[Mechanism]]" = Registry(

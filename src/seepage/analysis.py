@@ -97,12 +97,11 @@ class Analysis(Result):
 
         With what to give in place of DATA, where the records are not at hand by name.
         """
-        stated = [limit for limit in self.limits if limit is not None] or [2.0]
-        limits: dict[str, float | str] = {ALL_OTHERS: stated[0]}
+        first = next((limit for limit in self.limits if limit is not None), 2.0)
+        limits: dict[str, float | str] = {ALL_OTHERS: first}
         if self.limit is not None:
             each = zip(self.matrix.domain.names, self.limits, strict=True)
-            others = {name: limit for name, limit in each if limit != stated[0]}
-            limits |= {name: "none" if limit is None else limit for name, limit in others.items()}
+            limits |= {k: "none" if limit is None else limit for k, limit in each if limit != first}
         words = command_words({"limit": limits}, AnalysisOptions)
         command = f"`{shlex.join(['seepage', 'design', *self.table, *words])}`"
         return command if self.table[0] != UNNAMED else f"{command} ({UNNAMED}: {RECORDS_FILE})"

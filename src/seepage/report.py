@@ -294,15 +294,12 @@ def _about_picture(analysis: Analysis) -> Markup | None:
     matrix = analysis.matrix
     for leak in analysis.leaks(1):
         least, release = support(matrix), matrix.releases[matrix.domain.index(leak.target)]
-        told = {
-            name: matrix.leak_among(leak.target, name, least)
-            for name in matrix.domain.names
-            if name != leak.target
-        }
-        order = sorted(told, key=lambda name: -told[name].value)[:SHOWN_SOURCES]
+        names = [name for name in matrix.domain.names if name != leak.target]
+        told = {name: matrix.leak_among(leak.target, name, least) for name in names}
+        names.sort(key=lambda name: -told[name].value)
         rows: list[dict[str, Any]] = [
-            {"source": k, "leakage": told[k].value, "delta": told[k].delta, "own": False}
-            for k in order
+            {"source": name, "leakage": told[name].value, "delta": told[name].delta, "own": False}
+            for name in names[:SHOWN_SOURCES]
         ]
         own = {"leakage": release.epsilon, "delta": release.delta, "own": True}
         rows.append({"source": f"{leak.target} itself", **own})
@@ -341,14 +338,11 @@ def _totals_picture(analysis: Analysis) -> Markup | None:
 def _evidence(analysis: Analysis) -> tuple[str, list[JointWitness]] | None:
     """Return the first guarantee with witnesses beyond the own report, and its strongest ones."""
     for total in analysis.totals.totals:
-        known = [
-            (float(value), witness)
-            for value, witness in zip(total.values, total.evidence, strict=False)
-            if witness and witness.beyond_own
-        ]
+        pairs = zip(total.values.tolist(), total.evidence, strict=False)
+        known = [(value, witness) for value, witness in pairs if witness and witness.beyond_own]
         if known:
-            strongest = sorted(known, key=lambda pair: -pair[0])[:SHOWN_WITNESSES]
-            return total.guarantee, [witness for _, witness in strongest]
+            known.sort(key=lambda pair: -pair[0])
+            return total.guarantee, [witness for _, witness in known[:SHOWN_WITNESSES]]
     return None
 
 

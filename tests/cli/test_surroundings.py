@@ -58,7 +58,9 @@ def test_a_closed_error_stream_keeps_the_exit_code(tmp_path):
 def test_too_little_address_space_is_said_in_one_line(tmp_path, gigabytes):
     done = shell(f"ulimit -v {int(gigabytes * 1e6)}; seepage analyse adult", tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("seepage: the address space limit (ulimit -v) must be")
+    assert done.stderr.startswith(
+        "seepage: the command needs an address space (ulimit -v) of at least 2"
+    )
     assert done.stderr.count("\n") == 1
 
 

@@ -272,11 +272,7 @@ def save_chart(chart: Any, path: str | Path) -> None:
     ending = chart_ending(path)
     _checks.instance(chart, "chart", alt.TopLevelMixin, "an Altair chart")
     _checks.need("vl_convert", "vl-convert-python", f"a chart as {ending}")
-    if (given := _checks.address_space()) < MIN_ADDRESS_SPACE:
-        raise InputError(
-            f"drawing a chart needs an address space (ulimit -v) of {MIN_ADDRESS_SPACE} GiB, got "
-            f"{given:.2f} GiB"
-        )
+    _checks.need_address_space(MIN_ADDRESS_SPACE, "drawing a chart")
     drawn: Any = StringIO() if ending == ".svg" else BytesIO()
     scale = {"scale_factor": 2} if ending == ".png" else {}
     with whole_file(path) as file:

@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> Any:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
-        _check_address_space()
+        _checks.need_address_space(MIN_ADDRESS_SPACE, "the command")
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -122,15 +122,6 @@ def _end(message: str, status: int) -> NoReturn:
     """Print one line on standard error and exit."""
     click.echo(f"seepage: {message}", err=True)
     sys.exit(status)
-
-
-def _check_address_space() -> None:
-    """Raise an InputError if `ulimit -v` is below the minimum for PyArrow, SciPy and Numba."""
-    if (given := _checks.address_space()) < MIN_ADDRESS_SPACE:
-        raise InputError(
-            f"the address space limit (ulimit -v) must be at least {MIN_ADDRESS_SPACE} GiB, got "
-            f"{given:.2f} GiB"
-        )
 
 
 def _open_standard_streams() -> None:
