@@ -146,7 +146,7 @@ class GuaranteeError(InputError):
 
 def _in_one_line(message: str) -> str:
     """Return a message without line breaks and control characters, long words shortened."""
-    printable = "".join(map(_printable, message))
+    printable = escaped(message.translate(dict.fromkeys(map(ord, "\n\r\t"), " ")))
     words = (_shortened(word, MAX_WORD) for word in printable.split(" "))
     return _shortened(" ".join(words), MAX_LINE)
 
@@ -157,9 +157,12 @@ def _shortened(text: str, size: int) -> str:
     return text if len(text) <= size else f"{text[: size - end - 3]}...{text[-end:]}"
 
 
-def _printable(character: str) -> str:
-    """Return a character; control, format and surrogate characters are escaped."""
-    if character in "\n\r\t":
-        return " "
-    control = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    return character.encode("unicode_escape").decode("ascii") if control else character
+def escaped(text: str, hidden: tuple[str, ...] = ("Cc", "Cf", "Cs", "Zl", "Zp")) -> str:
+    r"""Return a text whose characters of some Unicode categories are escaped, as in ``\x1b``.
+
+    By default control, format and surrogate characters, and separators of lines.
+    """
+    return "".join(
+        one.encode("unicode_escape").decode("ascii") if unicodedata.category(one) in hidden else one
+        for one in text
+    )

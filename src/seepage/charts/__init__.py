@@ -8,7 +8,6 @@ browser.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import wraps
 from io import BytesIO, StringIO
@@ -21,7 +20,7 @@ from markupsafe import Markup
 
 from seepage import _checks
 from seepage._files import whole_file
-from seepage.errors import InputError
+from seepage.errors import InputError, escaped
 
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -36,6 +35,9 @@ OBJECT_MEMBERS = {
     *("toLocaleString", "toString", "valueOf"),
 }
 """Members of every JavaScript object: Vega takes them for signals and groups that it knows."""
+
+HIDDEN = ("Cc", "Cn", "Cs", "Zl", "Zp")
+"""Unicode categories that are not drawn: controls, surrogates, unassigned, separators of lines."""
 
 SCRIPT = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
 """Tags that open or close a script; notebooks embed a chart in a script element."""
@@ -86,19 +88,13 @@ def _printable(names: dict[str, str]) -> dict[str, str]:
     changed: dict[str, str] = {}
     taken = {*names, *OBJECT_MEMBERS}
     for name in names:
-        drawn = SCRIPT.sub("< ", "".join(map(_visible, name)))
+        drawn = SCRIPT.sub("< ", escaped(name, HIDDEN))
         if drawn != name or name in OBJECT_MEMBERS:
             while drawn in taken:
                 drawn += " "
             taken.add(drawn)
             changed[name] = drawn
     return changed
-
-
-def _visible(character: str) -> str:
-    """Return a character, escaped if it is a control, a surrogate or unassigned."""
-    hidden = unicodedata.category(character) in ("Cc", "Cn", "Cs", "Zl", "Zp")
-    return character.encode("unicode_escape").decode("ascii") if hidden else character
 
 
 # Colours and panels ------------------------------------------------------------------------------

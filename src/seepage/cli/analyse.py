@@ -1,6 +1,7 @@
 """`seepage check`, `analyse`, `report`, `stream`, `count`, `merge`, `datasets`: from data on."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,8 @@ def analyse(data: str, form: str, **chosen: Any) -> None:
     with options.reading_progress(data, "analysing") as progress:
         analysis = analyse_data(data, progress=progress, **given)
     options.print_reading_notes(data, analysis.matrix.domain, analysis.notes)
-    console.write_page(analysis.report)
-    console.write_result(analysis, lambda: analysis_text(analysis), private=True)
+    text = partial(analysis_text, analysis)
+    console.write_result(analysis, text, page=analysis.report, private=True)
     if form == "csv" and (caution := sample_caution(analysis.matrix.pairs)) is not None:
         click.echo(f"{analysis.name}: {caution}", err=True)
 
@@ -166,9 +167,8 @@ def count(data: str, output: str, domain: str | None, **_: Any) -> None:
     pairs = options.count_data(data, domain=within)
     pairs.save(output)
     click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
-    for attribute in pairs.domain:
-        if attribute.size == 1:
-            click.echo(f"{attribute.name} is constant: always {attribute.values[0]}")
+    for note in console.constants(pairs.domain):
+        click.echo(note)
 
 
 @click.command("merge", cls=console.FileCommand)

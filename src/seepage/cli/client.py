@@ -147,8 +147,7 @@ def audit(randomiser: str, **chosen: Any) -> None:
         options.reject(reading, "it is about --data")
     given = options.given(AuditOptions) | {"command": console.command_line()}
     found = run_audit(randomiser, **given)
-    console.write_page(found.report)
-    console.write_result(found, lambda: _audit_text(found))
+    console.write_result(found, lambda: _audit_text(found), page=found.report)
     grave = {"refuted": 1, "not-decided": 2}.get(chosen["fail_if"] or "", 0)
     if found.verdict in STATES[:grave]:
         raise SystemExit(EXIT_FAILED)

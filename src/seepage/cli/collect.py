@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,8 @@ def _plan_within_limits(
         options.print_reading_notes(data, plan.domain)  # merged answers are listed instead
     if output is not None:
         plan.save(output)
-    console.write_page(lambda path: plan.report(path, name=name))
-    console.write_result(plan, lambda: text(plan, name), printed=True)
+    page = partial(plan.report, name=name)
+    console.write_result(plan, lambda: text(plan, name), page=page, printed=True)
     if output is None:
         click.echo("the plan was not saved: --output plan.json keeps it", err=True)
 
@@ -239,20 +240,23 @@ def estimate(reports: str, plan: str, table: list[str], **chosen: Any) -> None:
     if consistent and formula is not None:
         raise InputError("--consistent is for frequencies, got --regress")
     weights = _survey_weights(**chosen)
-    page: dict[str, Any] = {"data": chosen["check"], "consistent": consistent}
-    page |= {"name": Path(reports).name, "joint": [table] if len(table) == 2 else None}
-    console.write_page(lambda path: write_results(promised, source, path, **page))
+    result: Any
     if formula is not None:
         clear = options.chosen("family", "covariates")
-        fitted = promised.regress(source, formula, weights=weights, **clear)
-        console.write_result(fitted, fitted.summary)
+        result = promised.regress(source, formula, weights=weights, **clear)
+        text = result.summary
     elif table:
         found = promised.table(source, table[0], by=table[1:], weights=weights)
-        shown = found.consistent() if consistent else found
-        console.write_result(shown, lambda: _table_text(shown, found))
+        result = found.consistent() if consistent else found
+        text = partial(_table_text, result, found)
     else:
-        estimates = promised.estimate(source, consistent=consistent, weights=weights)
-        console.write_result(estimates, lambda: _estimates_text(estimates))
+        result = promised.estimate(source, consistent=consistent, weights=weights)
+        text = partial(_estimates_text, result)
+
+    pair = [(table[0], table[1])] if len(table) == 2 else None
+    about = {"name": Path(reports).name, "data": chosen["check"], "consistent": consistent}
+    page = partial(write_results, promised, source, joint=pair, **about)
+    console.write_result(result, text, page=page)
 
 
 def _survey_weights(

@@ -14,6 +14,7 @@ import click
 
 from seepage._files import writable, write_text
 from seepage._results import Column, Progress, cell_text, json_text
+from seepage.data import Domain
 from seepage.errors import DataWarning, InputError, SeepageError, TableError, naming
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -35,9 +36,14 @@ def emit(text: str, output: str | None, *, private: bool = False) -> None:
 
 
 def write_result(
-    result: Any, text: Callable[[], str], *, printed: bool = False, private: bool = False
+    result: Any,
+    text: Callable[[], str],
+    *,
+    page: Callable[[str], Any] | None = None,
+    printed: bool = False,
+    private: bool = False,
 ) -> None:
-    """Write a result and its chart as the options of the running command say.
+    """Write a result, its page and its chart as the options of the running command say.
 
     Parameters
     ----------
@@ -45,6 +51,8 @@ def write_result(
         A result with `to_dict`, `to_csv` and `chart` where the command offers them.
     text
         Returns it as text for a terminal.
+    page
+        Writes the page that `--report` names.
     printed
         Whether `--output` is another file.
     private
@@ -52,6 +60,9 @@ def write_result(
     """
     options = click.get_current_context().params
     form, path = options["form"], None if printed else options["output"]
+    if page is not None and options["report"] is not None:
+        page(options["report"])
+        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
     if options.get("chart") is not None:
         from seepage.charts import save_chart
 
@@ -63,11 +74,13 @@ def write_result(
         emit(result.to_csv() if form == "csv" else text(), path)
 
 
-def write_page(write: Callable[[str], Any]) -> None:
-    """Write the page that the option `--report` names, if it is given."""
-    if (path := click.get_current_context().params["report"]) is not None:
-        write(path)
-        click.echo(f"wrote {path}: open it in a browser", err=True)
+def constants(domain: Domain) -> list[str]:
+    """Return a note on each attribute that has one value only."""
+    return [
+        f"{attribute.name} is constant (always {attribute.values[0]}): it leaks nothing"
+        for attribute in domain
+        if attribute.size == 1
+    ]
 
 
 def command_line() -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from seepage._numerics import delta_text, floor_text, shortest_above
 from seepage.analysis import Analysis
-from seepage.cli.console import aligned, named
+from seepage.cli.console import aligned, constants, named
 from seepage.data import how_many, sample_caution
 from seepage.leakage import Leak, same_attributes, skip_patterns, support
 from seepage.leakage.matrix import LeakageMatrix
@@ -137,13 +137,12 @@ def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
     blocks = []
     for heading, cells in tables.items():
         blocks.append(heading)
-        for target, row in enumerate(cells):
-            row[target] = "-"
         for start in range(0, len(names), fitting):
-            some = slice(start, start + fitting)
-            head = ["", *(str(k) for k in range(1, len(names) + 1)[some])]
-            rows = [[name, *row[some]] for name, row in zip(names, cells, strict=True)]
-            blocks.append(aligned([head, *rows], narrowest=CELL_WIDTH - 2))
+            some = range(len(names))[start : start + fitting]
+            rows: list[list[Any]] = [["", *(source + 1 for source in some)]]
+            for k, (name, row) in enumerate(zip(names, cells, strict=True)):
+                rows.append([name, *("-" if source == k else row[source] for source in some)])
+            blocks.append(aligned(rows, narrowest=CELL_WIDTH - 2))
     return "\n".join(blocks)
 
 
@@ -205,11 +204,7 @@ def _notes_text(analysis: Analysis) -> str:
         f"{' and '.join(names)} determine each other: one finding"
         for names in same_attributes(matrix)
     ]
-    notes += [
-        f"{attribute.name} is constant (always {attribute.values[0]}): it leaks nothing"
-        for attribute in matrix.domain
-        if attribute.size == 1
-    ]
+    notes += constants(matrix.domain)
     if any(matrix.smoothing.values()):
         notes.append(f"smoothed by {matrix.smoothing}: leakages may be below the table's own")
     caution = sample_caution(matrix.pairs)

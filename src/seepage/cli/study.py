@@ -166,13 +166,9 @@ def _data_names(data: tuple[str, ...]) -> dict[str, str]:
 
 def _write_benchmark(scores: Any, tables: dict[str, Any]) -> None:
     """Write the scores; notes follow the table, or go to standard error for CSV."""
-    constant = [
-        f"{name}: {attribute.name} is constant, so nothing leaks to or from it"
-        for name, pairs in tables.items()
-        for attribute in pairs.domain
-        if attribute.size == 1
-    ]
-    lines = [console.aligned_columns(scores._columns()), *scores.notes, *constant]
+    lines = [console.aligned_columns(scores._columns()), *scores.notes]
+    for name, pairs in tables.items():
+        lines += [f"{name}: {note}" for note in console.constants(pairs.domain)]
     console.write_result(scores, lambda: "\n".join(lines))
     if click.get_current_context().params["form"] == "csv":
         for note in scores.notes:
