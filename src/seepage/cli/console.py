@@ -5,7 +5,7 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -129,7 +129,7 @@ class StagedBar:
 
 
 def aligned(
-    rows: Iterable[Sequence[Any]],
+    rows: Sequence[Sequence[str]],
     *,
     left: bool = False,
     most: int | None = None,
@@ -137,11 +137,10 @@ def aligned(
 ) -> str:
     """Return rows as aligned columns: the first to the left, the others right unless `left`.
 
-    Cells are texts, or what `cell_text` makes of them.  At most `most` rows beside the first, and
-    the number of the others; columns but the first have at least `narrowest` characters.
+    At most `most` rows beside the first, and the number of the others; columns but the first have
+    at least `narrowest` characters.
     """
-    texts = [[cell_text(cell) for cell in row] for row in rows]
-    shown = texts if most is None else texts[: most + 1]
+    shown = rows if most is None else rows[: most + 1]
     widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
     lines = []
     for first, *others in shown:
@@ -150,15 +149,15 @@ def aligned(
             for cell, width in zip(others, widths[1:], strict=True)
         ]
         lines.append("  " + "  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    if len(shown) < len(texts):
-        lines.append(f"  ... {len(texts) - len(shown):,} more; --format json has all")
+    if len(shown) < len(rows):
+        lines.append(f"  ... {len(rows) - len(shown):,} more; --format json has all")
     return "\n".join(lines)
 
 
-def aligned_columns(columns: Mapping[str, Column], *, most: int | None = None) -> str:
+def aligned_columns(columns: Mapping[str, Column]) -> str:
     """Return columns of equal length by name as text, see `aligned`."""
-    heads = [name.replace("_", " ") for name in columns]
-    return aligned([heads, *zip(*columns.values(), strict=True)], most=most)
+    cells = [[name.replace("_", " "), *map(cell_text, columns[name])] for name in columns]
+    return aligned(list(zip(*cells, strict=True)))
 
 
 # Files, checked before any work ------------------------------------------------------------------

@@ -275,11 +275,8 @@ def print_reading_notes(data: str, domain: Domain, notes: Sequence[str] = ()) ->
         click.echo(console.named(note), err=True)
     if is_counted(data, datasets=True):
         return
-    bins = given(TableOptions).get("bins")
-    chosen = set(bins) if isinstance(bins, dict) else set()
-    automatic = bins is None or (chosen and ALL_OTHERS not in chosen)
-    binned = [a.name for a in domain if a.edges and automatic and a.name not in chosen]
-    if binned:
+    reading = TableOptions(**given(TableOptions))
+    if binned := [a.name for a in domain if a.edges and reading.given_rule(a.name) is None]:
         click.echo(f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)", err=True)
 
 

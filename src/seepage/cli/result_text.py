@@ -139,7 +139,7 @@ def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
         blocks.append(heading)
         for start in range(0, len(names), fitting):
             some = range(len(names))[start : start + fitting]
-            rows: list[list[Any]] = [["", *(source + 1 for source in some)]]
+            rows = [["", *(str(source + 1) for source in some)]]
             for k, (name, row) in enumerate(zip(names, cells, strict=True)):
                 rows.append([name, *("-" if source == k else row[source] for source in some)])
             blocks.append(aligned(rows, narrowest=CELL_WIDTH - 2))
