@@ -24,7 +24,7 @@ TITLE = click.option("--title", help="The heading of the questionnaire; by defau
 @click.command("client", cls=console.FileCommand)
 @PLAN_PATH
 @options.folder("The folder for the module seepage.js, its types, plan.json and vectors.json.")
-@click.option("--questionnaire", type=console.OutputFile(), help="Write a page that asks.")
+@options.written("--questionnaire", "Write a page that asks the questions.")
 @LABELS
 @click.option("--endpoint", metavar="URL", help="Address of the reports; by default, a download.")
 @TITLE

@@ -67,7 +67,7 @@ def _plan_within_limits(
 @click.command("design", cls=console.FileCommand)
 @click.argument("data")
 @options.of(DesignOptions)
-@options.numbers("--limits", "Compare designs for several limits that hold together; saves none.")
+@options.numbers("--limits", "Compare designs of limits that all hold together; saves no plan.")
 @options.chart("the forms of the plan, or what each of --limits costs")
 @PLAN_RESULT
 def design(data: str, limits: list[float] | None, **_: Any) -> None:

@@ -84,7 +84,7 @@ def _reading(one: Field[Any]) -> dict[str, Any]:
     if get_origin(kind) is Literal or "choices" in how:
         return {"type": click.Choice(how.get("choices", get_args(kind)))}
     if kind is bool:
-        return {"is_flag": True}
+        return {"is_flag": True, "default": None}
     if kind in (int, float, str):
         return {"type": kind}
     if get_origin(kind) is Sequence:
@@ -314,6 +314,11 @@ MASTER = click.option(
 )
 
 
+def written(name: str, about: str) -> Callable[[Command], Command]:
+    """Return an option that names a file to write."""
+    return click.option(name, type=OutputFile(), help=about)
+
+
 def output_file(about: str, **more: Any) -> Callable[[Command], Command]:
     """Return the option `--output`."""
     return click.option("-o", "--output", type=OutputFile(), help=about, **more)
@@ -321,8 +326,8 @@ def output_file(about: str, **more: Any) -> Callable[[Command], Command]:
 
 def form(*kinds: str) -> Callable[[Command], Command]:
     """Return the option `--format`, a table by default."""
-    choice = click.Choice(["table", *kinds])
-    return click.option("--format", "form", type=choice, default="table", help="How to print it.")
+    how: dict[str, Any] = {"type": click.Choice(["table", *kinds]), "default": "table"}
+    return click.option("--format", "form", help="How to write the result.", **how)
 
 
 RESULT = grouped(form("json", "csv"), output_file("Write to a file."))
@@ -331,14 +336,12 @@ RESULT = grouped(form("json", "csv"), output_file("Write to a file."))
 
 def chart(what: str) -> Callable[[Command], Command]:
     """Return the option `--chart`; `what` is drawn."""
-    return click.option(
-        "--chart", type=OutputFile(), help=f"Draw {what}: a .svg, .png or .pdf file."
-    )
+    return written("--chart", f"Draw {what}: a .svg, .png or .pdf file.")
 
 
 def page(what: str) -> Callable[[Command], Command]:
     """Return the option `--report`, a page of `what`."""
-    return click.option("--report", type=OutputFile(), help=f"Write the page of {what}, one file.")
+    return written("--report", f"Write the page of {what}, one self-contained HTML file.")
 
 
 def folder(about: str, **more: Any) -> Callable[[Command], Command]:
