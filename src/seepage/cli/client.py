@@ -121,7 +121,7 @@ def collect(plan_path: str, output: str, **chosen: Any) -> None:
 @click.argument("randomiser", metavar="FILE")
 @click.option("--claim", type=float, required=True, help="The claimed epsilon of each attribute.")
 @options.of(AuditOptions)
-@click.option("--data", type=click.Path(), metavar="TABLE", help="Analyse it as audited and claimed.")
+@click.option("--data", type=click.Path(), metavar="TABLE", help="Analysed as audited and claimed.")
 @click.option("--fail-if", type=click.Choice(["refuted", "not-decided"]), help="Exit 1 if so.")
 @options.page("the table, with the audit")
 @options.RESULT
