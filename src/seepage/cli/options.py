@@ -275,7 +275,7 @@ def print_reading_notes(data: str, domain: Domain, notes: Sequence[str] = ()) ->
         click.echo(console.named(note), err=True)
     if is_counted(data, datasets=True):
         return
-    reading = TableOptions(**given(TableOptions))
+    reading = TableOptions(**given(TableOptions) | {"domain": None})
     if binned := [a.name for a in domain if a.edges and reading.given_rule(a.name) is None]:
         click.echo(f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)", err=True)
 
