@@ -235,3 +235,17 @@ def test_people_are_drawn_most_affected_first(survey):
     excess = [row["share"] - row["permuted_share"] for row in rows]
     assert excess == sorted(excess, reverse=True)
     assert chart.to_dict()["title"]["text"] == "Promised and experienced: a survey"
+
+
+def test_questions_of_shaped_reports_are_drawn_in_grey_beside_budgets():
+    def question(form, attribute, epsilon):
+        how = "shaped" if epsilon is None else "grr"
+        named = {"form": form, "share": 0.5, "attribute": attribute}
+        return {**named, "mechanism": how, "epsilon": epsilon}
+
+    totals = [{"attribute": name, "total": 1.0, "limit": 2.0} for name in "ab"]
+    asked = [question(1, "a", 1.0), question(2, "a", None), question(2, "b", None)]
+    for questions, grey in ((asked, 2), (asked[1:], 2), (asked[:1], 0)):
+        drawn = panels.forms_chart(questions, totals, "exact, certified")
+        svg = drawn._repr_mimebundle_()["image/svg+xml"]
+        assert svg.count(f'fill="{panels.SHAPED}"') == grey

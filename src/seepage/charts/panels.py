@@ -240,15 +240,22 @@ def _questions(questions: Rows, order: list[str]) -> Any:
         x=alt.X("form:O", title="form", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("attribute:N", sort=order, scale=alt.Scale(domain=order), title=None),
     )
-    budget = alt.Color(
-        "epsilon:Q",
-        title="budget (nats)",
-        scale=alt.Scale(scheme="blues", domainMin=0),
-        legend=alt.Legend(orient="right"),
-    )
-    return base.mark_rect(stroke="white").encode(
-        color=alt.condition("isValid(datum.epsilon)", budget, alt.value(SHAPED)),
+    cells = base.mark_rect(stroke="white").encode(
+        color=alt.Color(
+            "epsilon:Q",
+            title="budget (nats)",
+            scale=alt.Scale(scheme="blues", domainMin=0),
+            legend=alt.Legend(orient="right"),
+        ),
         tooltip=["form:O", "attribute:N", "mechanism:N", alt.Tooltip("epsilon:Q", format=".4f")],
+    )
+    if all(row["epsilon"] is not None for row in questions):
+        return cells
+    shaped = base.transform_filter("!isValid(datum.epsilon)").mark_rect(
+        stroke="white", color=SHAPED
+    )
+    return shaped.encode(tooltip=["form:O", "attribute:N", "mechanism:N"]) + (
+        cells.transform_filter("isValid(datum.epsilon)")
     )
 
 
