@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol, SupportsIndex
 
 from seepage import _checks
@@ -88,7 +89,7 @@ class Attribute:
     def _check_edges(self) -> None:
         if not self.edges:
             return
-        if any(not low < high for low, high in zip(self.edges, self.edges[1:], strict=False)):
+        if any(not low < high for low, high in pairwise(self.edges)):
             raise DomainError(f"the bin edges of attribute {self.name!r} must ascend")
         bins = len(self.values) - (MISSING in self._codes)
         if bins != len(self.edges) - 1:
@@ -122,6 +123,11 @@ class Attribute:
 class Domain:
     """An ordered collection of attributes with distinct names: the columns of a table.
 
+    Attributes
+    ----------
+    names, sizes
+        Names and alphabet sizes of the attributes.
+
     Examples
     --------
     >>> domain = Domain([Attribute("sex", ("Female", "Male")), Attribute("smoker", ("no", "yes"))])
@@ -135,22 +141,12 @@ class Domain:
             _checks.instance(attribute, "each of attributes", Attribute, "an Attribute")
         if not self._attributes:
             raise DomainError("a domain must have at least one attribute, got none")
-        self._names = tuple(attribute.name for attribute in self._attributes)
-        self._sizes = tuple(attribute.size for attribute in self._attributes)
-        self._index: dict[str, int] = {}
-        for index, attribute in enumerate(self._attributes):
-            if self._index.setdefault(attribute.name, index) != index:
-                raise DomainError(f"the domain has the attribute {attribute.name!r} twice")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the attributes."""
-        return self._names
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Alphabet sizes of the attributes."""
-        return self._sizes
+        self.names = tuple(attribute.name for attribute in self._attributes)
+        self.sizes = tuple(attribute.size for attribute in self._attributes)
+        self._index = {name: index for index, name in enumerate(self.names)}
+        for index, name in enumerate(self.names):
+            if self._index[name] != index:
+                raise DomainError(f"the domain has the attribute {name!r} twice")
 
     def index(self, name: str | SupportsIndex) -> int:
         """Return the index of an attribute by name, or by index, which may be negative."""
@@ -196,14 +192,10 @@ class Domain:
         for a in dicts:
             if missing := {"name", "values", "edges"} - set(a):
                 raise DomainError(f"an attribute must have {min(missing)!r}")
+        edges = (tuple(map(from_json_number, a["edges"])) for a in dicts)
         return cls(
-            Attribute(
-                a["name"],
-                a["values"],
-                tuple(map(from_json_number, a["edges"])),
-                tuple(a.get("merged", ())),
-            )
-            for a in dicts
+            Attribute(a["name"], a["values"], numbers, tuple(a.get("merged", ())))
+            for a, numbers in zip(dicts, edges, strict=True)
         )
 
     def __getitem__(self, name: str | SupportsIndex) -> Attribute:

@@ -330,9 +330,9 @@ class PairCounts(Result):
 
         Rows of an attribute with itself are its marginal.
         """
-        from seepage.data.pairs_file import pairs_table
+        from seepage.data.pairs_file import long_form
 
-        return pairs_table(self)
+        return long_form(self)[0]
 
     def _columns(self) -> dict[str, Any]:
         table = self.to_arrow()

@@ -41,7 +41,7 @@ class _FormatVersion(msgspec.Struct):
     version: int
 
 
-class _Header(msgspec.Struct, forbid_unknown_fields=True):
+class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     format: Literal["seepage pair counts"]
     version: int
     records: int
@@ -49,13 +49,19 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     population: int | None = None
     pooled: bool = False
 
+    @classmethod
+    def of(cls, pairs: PairCounts) -> "_Header":
+        attributes = pairs.domain.to_dicts()
+        counted = pairs.records, attributes, pairs.population, pairs.pooled
+        return cls("seepage pair counts", VERSION, *counted)
+
 
 def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
     """Write pair counts to a Parquet file, atomically; a new file has mode 0600."""
     import pyarrow.parquet as pq
 
-    columns, cells = _long_form(pairs)
-    header = msgspec.json.encode(_header(pairs))
+    columns, cells = long_form(pairs)
+    header = msgspec.json.encode(_Header.of(pairs))
     table = columns.append_column("cell", [cells])
     digest = _digest(header, cells, columns["count"].to_numpy())
     table = table.replace_schema_metadata({FILE_KEY: header, DIGEST_KEY: digest})
@@ -70,12 +76,7 @@ def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
         )
 
 
-def pairs_table(pairs: PairCounts) -> "pa.Table":
-    """Return the counts in long form."""
-    return _long_form(pairs)[0]
-
-
-def _long_form(pairs: PairCounts) -> tuple["pa.Table", Integers]:
+def long_form(pairs: PairCounts) -> tuple["pa.Table", Integers]:
     """Return the nonzero cells as a table sorted by attributes, and their indices."""
     import pyarrow as pa
 
@@ -101,19 +102,6 @@ def _long_form(pairs: PairCounts) -> tuple["pa.Table", Integers]:
         "count": content[cells[order]],
     }
     return pa.table(columns), cells[order]
-
-
-def _header(pairs: PairCounts) -> dict[str, Any]:
-    sampled = {} if pairs.population is None else {"population": pairs.population}
-    pooled = {"pooled": True} if pairs.pooled else {}
-    return {
-        "format": "seepage pair counts",
-        "version": VERSION,
-        "records": pairs.records,
-        "attributes": pairs.domain.to_dicts(),
-        **sampled,
-        **pooled,
-    }
 
 
 def _digest(header: bytes, cells: Integers, counts: Integers) -> bytes:

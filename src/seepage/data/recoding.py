@@ -22,14 +22,13 @@ from seepage.data.pairs import (
     marginal_offsets,
     pair_offsets,
     pairs_by_shape,
-    put_stack,
     stacked,
 )
 from seepage.data.records import Records
 from seepage.data.table.labels import field_key, sort_key
 from seepage.errors import DomainError, InputError
 
-Counts = TypeVar("Counts", bound=PairCounts | Records)
+Counts = TypeVar("Counts", PairCounts, Records)
 
 MAX_JOINING_SHARE = 1 / 20
 """Maximum share of the records of a value that is pooled only to make "(other)" common enough."""
@@ -53,14 +52,10 @@ def recoded(counted: Counts, domain: Domain, codes: Sequence[Integers]) -> Count
     -----
     O(cells): pairs of one shape are recoded at once.
     """
-    recode: Any = _recoded_records if isinstance(counted, Records) else _recoded_pairs
-    result: Counts = recode(counted, domain, codes)
-    return result
-
-
-def _recoded_records(records: Records, domain: Domain, codes: Sequence[Integers]) -> Records:
-    columns = [new[old] for new, old in zip(codes, records.codes.T, strict=True)]
-    return records.like(domain, np.stack(columns, axis=1))
+    if isinstance(counted, Records):
+        columns = [new[old] for new, old in zip(codes, counted.codes.T, strict=True)]
+        return counted.like(domain, np.stack(columns, axis=1))
+    return _recoded_pairs(counted, domain, codes)
 
 
 def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers]) -> PairCounts:
@@ -73,12 +68,10 @@ def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers])
     cells = np.zeros(offsets[-1], dtype=np.int64)
     for group, a, b in pairs_by_shape(sizes, domain.sizes):
         rows, columns = (stacked(flat_codes, code_offsets[i], sizes[i[0]]) for i in (a, b))
-        tables = np.zeros((len(group), domain.sizes[a[0]], domain.sizes[b[0]]), dtype=np.int64)
-        row = np.arange(len(group))[:, None] * tables.shape[1] + rows
-        index = row[:, :, None] * tables.shape[2] + columns[:, None, :]
+        row = offsets[group][:, None] + rows * domain.sizes[b[0]]
+        index = row[:, :, None] + columns[:, None, :]
         old = stacked(pairs.counts, old_offsets[group], sizes[a[0]], sizes[b[0]])
-        np.add.at(tables.reshape(-1), index.reshape(-1), old.reshape(-1))
-        put_stack(cells, offsets[group], tables)
+        np.add.at(cells, index.reshape(-1), old.reshape(-1))
     return pairs.like(domain, marginals, cells)
 
 
@@ -152,13 +145,13 @@ def _union(attributes: Sequence[Attribute]) -> Attribute:
     first = attributes[0]
     if all(attribute == first for attribute in attributes):
         return first
-    if any(attribute.edges != first.edges for attribute in attributes):
-        raise DomainError(
-            f"attribute {first.name!r} has other bins in some counts: "
-            f"{_bins(attributes[0])} against "
-            f"{next(_bins(a) for a in attributes if a.edges != first.edges)}; "
-            "count every shard with the same bins, by edges such as -inf, 18, 65, inf"
-        )
+    for attribute in attributes:
+        if attribute.edges != first.edges:
+            raise DomainError(
+                f"attribute {first.name!r} has other bins in some counts: {_bins(first)} against "
+                f"{_bins(attribute)}; count every shard with the same bins, by edges such as "
+                "-inf, 18, 65, inf"
+            )
     values = list(dict.fromkeys(value for a in attributes for value in a.values))
     if first.edges:
         values.sort(key=MISSING.__eq__)

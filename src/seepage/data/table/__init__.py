@@ -19,8 +19,10 @@ files.  Importing it does not import PyArrow.
 """
 
 import codecs
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from seepage import _checks
@@ -44,12 +46,62 @@ FEW_NUMBERS = 50
 ANSWERS = ("merged", "as-is")
 """Values of the option `answers`, see `seepage.data.answers`."""
 
+MISSING_VALUES = ("category", "drop")
+"""Values of the option `missing`."""
+
 SPARK = "spark"
 ENGINES = ("auto", SPARK)
 """Values of the option `engine`."""
 
 BinRule: TypeAlias = int | str | Sequence[float] | None
 Bins: TypeAlias = BinRule | Mapping[str, BinRule]
+
+
+def _texts(given: Any, name: str) -> tuple[str, ...]:
+    return tuple(_checks.texts(given, name))
+
+
+def _one_of(known: Sequence[str]) -> Callable[[Any, str], str]:
+    return partial(_checks.choice, options=known)
+
+
+def _markers(given: Any, name: str) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    """Return the strings that mean missing, by column if a mapping is given."""
+    if isinstance(given, Mapping):
+        return {column: _texts(given[column], name) for column in given}
+    return _texts(given, name)
+
+
+def _delimiter(given: Any, name: str) -> str:
+    mark = _checks.text(given, name)
+    if not (len(mark) == 1 and mark.isascii()):
+        raise _checks.violation(name, "one ASCII character", mark)
+    return mark
+
+
+def _encoding(given: Any, name: str) -> str:
+    """Return an encoding that Python can decode incrementally, as files are read."""
+    text = "a,\n"
+    try:
+        decoder = codecs.getincrementaldecoder(given)()
+        known = text == "".join(decoder.decode(bytes([byte])) for byte in text.encode(given))
+    except (LookupError, TypeError, ValueError):
+        known = False
+    if not known:
+        raise _checks.violation(name, "a text encoding that Python knows", given)
+    return str(given)
+
+
+def _domain(given: Any, name: str) -> Domain:
+    return _checks.instance(given, name, Domain, "a Domain")
+
+
+def _pool(given: Any, name: str) -> float:
+    number = _checks.weight(given, name)
+    if number == 0 or (number > 1 and number != int(number)):
+        rule = "a number of records of at least 1 or a share between 0 and 1"
+        raise _checks.violation(name, rule, given)
+    return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,40 +149,29 @@ class TableOptions:
     Width(bins=8)
     """
 
-    columns: Sequence[str] | None = option(None)
-    drop: Sequence[str] = option(())
+    columns: Sequence[str] | None = option(None, check=_texts)
+    drop: Sequence[str] = option((), check=_texts)
     bins: Bins = option(None, metavar="[COLUMN=]RULE")
-    missing: str = option("category", choices=("category", "drop"))
-    max_values: int = option(1000)
+    missing: str = option("category", choices=MISSING_VALUES, check=_one_of(MISSING_VALUES))
+    max_values: int = option(1000, check=partial(_checks.integer, minimum=1, maximum=MAX_ALPHABET))
     missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
-        (), name="missing-marker", metavar="[COLUMN=]TEXT", repeat=True
+        (), name="missing-marker", metavar="[COLUMN=]TEXT", repeat=True, check=_markers
     )
-    delimiter: str | None = option(None, metavar="CHAR")
-    column_names: Sequence[str] | None = option(None)
-    encoding: str = option("utf-8")
-    domain: Domain | None = None
-    pool: float | None = option(None, metavar="N")
-    person: str | None = option(None, metavar="COLUMN")
+    delimiter: str | None = option(None, metavar="CHAR", check=_delimiter)
+    column_names: Sequence[str] | None = option(None, check=_texts)
+    encoding: str = option("utf-8", check=_encoding)
+    domain: Domain | None = field(default=None, metadata={"check": _domain})
+    pool: float | None = option(None, metavar="N", check=_pool)
+    person: str | None = option(None, metavar="COLUMN", check=_checks.text)
 
     def __post_init__(self) -> None:
-        for name in ("columns", "drop", "missing_markers", "column_names"):
-            given = getattr(self, name)
-            if isinstance(given, Mapping) and name == "missing_markers":
-                each = {key: tuple(_checks.texts(given[key], name)) for key in given}
-                object.__setattr__(self, name, each)
-            elif given is not None or name in ("drop", "missing_markers"):
-                object.__setattr__(self, name, tuple(_checks.texts(given, name)))
-        if self.delimiter is not None:
-            _checks.text(self.delimiter, "delimiter")
-        if self.person is not None:
-            _checks.text(self.person, "person")
-        if self.domain is not None:
-            _checks.instance(self.domain, "domain", Domain, "a Domain")
-        _checks.choice(self.missing, "missing", ("category", "drop"))
-        _checks.integer(self.max_values, "max_values", 1, MAX_ALPHABET)
-        self._check_text_format()
-        self._check_bins()
-        self._check_pool()
+        check_fields(self)
+        if self.domain is None:
+            self._check_number_of_bins()
+        elif self.bins is not None:
+            raise _checks.exclusive("bins", "domain", "a domain has its own bins")
+        elif self.pool is not None:
+            raise _checks.exclusive("pool", "domain", "a domain has its own values")
 
     @classmethod
     def from_keywords(cls, **keywords: Any) -> "TableOptions":
@@ -145,43 +186,20 @@ class TableOptions:
         _checks.options(keywords, [field.name for field in fields(cls)])
         return cls(**{name: value for name, value in keywords.items() if value is not None})
 
-    def _check_text_format(self) -> None:
-        mark = self.delimiter
-        if mark is not None and not (len(mark) == 1 and mark.isascii()):
-            raise _checks.violation("delimiter", "one ASCII character", mark)
-        if not _is_text_encoding(self.encoding):
-            rule = "a text encoding that Python knows"
-            raise _checks.violation("encoding", rule, self.encoding)
+    def _check_number_of_bins(self) -> None:
+        most = DEFAULT_BINS
+        if self.bins is not None:
+            from seepage.data.table.bins import read_rule  # with PyArrow, which few options need
 
-    def _check_bins(self) -> None:
-        if self.domain is not None:
-            if self.bins is not None:
-                raise _checks.exclusive("bins", "domain", "a domain has its own bins")
-            return
-        from seepage.data.table.bins import read_rule  # with NumPy, which `--help` need not load
-
-        rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
-        bins = max(
-            (DEFAULT_BINS if rule is None else read_rule(rule).bins for rule in rules), default=0
-        )
-        if bins > self.max_values:
+            rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+            most = max((read_rule(rule).bins for rule in rules), default=0)
+        if most > self.max_values:
             raise InputError(
                 "bins must be at most ",
                 Setting("max_values"),
-                f" ({self.max_values:,}), got {bins:,}",
+                f" ({self.max_values:,}), got {most:,}",
                 parameter="bins",
             )
-
-    def _check_pool(self) -> None:
-        if self.pool is None:
-            return
-        number = _checks.weight(self.pool, "pool")
-        if number == 0 or (number > 1 and number != int(number)):
-            rule = "a number of records of at least 1 or a share between 0 and 1"
-            raise _checks.violation("pool", rule, self.pool)
-        if self.domain is not None:
-            raise _checks.exclusive("pool", "domain", "a domain has its own values")
-        object.__setattr__(self, "pool", number)
 
     @property
     def dropping(self) -> bool:
@@ -195,10 +213,9 @@ class TableOptions:
 
     def bins_of(self, name: str) -> "BinningRule":
         """Return the binning rule of a numeric column."""
-        from seepage.data.table.bins import DEFAULT_RULE, read_rule
+        from seepage.data.table.bins import read_rule
 
-        rule = self.given_rule(name)
-        return DEFAULT_RULE if rule is None else read_rule(rule)
+        return read_rule(self.given_rule(name))
 
     def markers_of(self, name: str) -> Sequence[str]:
         """Return the strings that mean missing in a column."""
@@ -211,12 +228,8 @@ class TableOptions:
         """Return the columns to read of a table with these column names; unknown names raise."""
         _check_distinct(names, "the table")
         selected = names if self.columns is None else self.columns
-        for given in (selected, self.drop):
-            _check_known(given, names)
-        if isinstance(self.missing_markers, Mapping):
-            marked = (name for name in self.missing_markers if name != ALL_OTHERS)
-            _check_known(marked, names, "missing_markers")
-        left_out = set(self.drop)
+        _check_known([*selected, *self.drop], names)
+        _check_known(_named_in(self.missing_markers), names, "missing_markers")
         if self.person is not None:
             _check_known([self.person], names, "person")
             if self.columns is not None and self.person in self.columns:
@@ -224,7 +237,7 @@ class TableOptions:
                     f"columns must not name the person, got {self.person!r} in both",
                     parameter="columns",
                 )
-            left_out.add(self.person)
+        left_out = {*self.drop, self.person}
         kept = [name for name in selected if name not in left_out]
         _check_distinct(kept, "the list of columns")
         if not all(kept):
@@ -234,8 +247,7 @@ class TableOptions:
         if self.domain is not None:
             _check_known(self.domain.names, kept, "domain")
             kept = list(self.domain.names)
-        if isinstance(self.bins, Mapping):
-            _check_known((name for name in self.bins if name != ALL_OTHERS), kept, "bins")
+        _check_known(_named_in(self.bins), kept, "bins")
         return kept
 
 
@@ -253,13 +265,11 @@ class DataOptions(TableOptions):
         Spark, which shows its own progress.
     """
 
-    engine: str = option("auto", choices=ENGINES)
+    engine: str = option("auto", choices=ENGINES, check=_one_of(ENGINES))
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_fields(self)
-        _checks.choice(self.engine, "engine", ENGINES)
         _checks.progress(self.progress)
 
     @property
@@ -293,16 +303,6 @@ def uses_spark(data: Any, engine: str, person: str | None) -> bool:
     return used
 
 
-def _is_text_encoding(name: Any) -> bool:
-    """Return whether Python can decode this encoding incrementally, as files are read."""
-    text = "a,\n"
-    try:
-        decoder = codecs.getincrementaldecoder(name)()
-        return text == "".join(decoder.decode(bytes([byte])) for byte in text.encode(name))
-    except (LookupError, TypeError, ValueError):
-        return False
-
-
 def _check_known(given: Iterable[str], names: Sequence[str], parameter: str = "") -> None:
     for name in given:
         if name not in names:
@@ -312,8 +312,11 @@ def _check_known(given: Iterable[str], names: Sequence[str], parameter: str = ""
 
 
 def _check_distinct(names: Sequence[str], where: str) -> None:
-    seen = set()
-    for name in names:
-        if name in seen:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise TableError(f"{where} has the column {name!r} twice")
-        seen.add(name)
+
+
+def _named_in(given: Any) -> list[str]:
+    """Return the columns that a mapping of rules or markers names; none of anything else."""
+    return [name for name in given if name != ALL_OTHERS] if isinstance(given, Mapping) else []
