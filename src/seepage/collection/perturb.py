@@ -29,7 +29,6 @@ from seepage.collection import FORM, report_columns, reports_schema, spread_repo
 from seepage.data import Domain
 from seepage.data.inputs import table_of
 from seepage.data.table import TableOptions
-from seepage.data.table.persons import RecordChoice
 from seepage.data.table.scan import CodedBatch, TableScan, columns_of
 from seepage.data.table.sources import find_files, open_source
 from seepage.designs.form import Form, form_of_words
@@ -261,9 +260,7 @@ def open_records(
         if name not in source.names:
             hint = _checks.near_miss(name, source.names)
             raise TableError(f"{needs} {name!r}, and the table has no such column{hint}")
-    columns = columns_of(source.names, options, fields=source.fields)
-    choice = RecordChoice(options.person, fields=source.fields) if options.person else None
-    return TableScan(source, columns, options, choice=choice, beside=identifier)
+    return TableScan(source, columns_of(source, options), options, beside=identifier)
 
 
 # Identifiers -------------------------------------------------------------------------------------

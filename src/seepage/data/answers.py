@@ -125,9 +125,12 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> FixedDomain:
     """
     source = open_source(data, options)
     names = options.choose(source.names)
-    part = RandomPart(own_seed("part", rng), 2**64, options.person, source.fields)
-    batches, part = _read_part(source, names, part, options.scope == "table")
-    held = pa.Table.from_batches(_first_of_each(batches, options.person, source.fields))
+    choice = RecordChoice(options.person, fields=source.fields)
+    part = RandomPart(own_seed("part", rng), 2**64)
+    batches, part = _read_part(source, names, choice, part, options.scope == "table")
+    chosen = ((batch.select(names), choice.chosen(batch)) for batch in batches)
+    first_of_each = [batch if mask is None else batch.filter(mask) for batch, mask in chosen]
+    held = pa.Table.from_batches(first_of_each)
     merging, scale = options.merges_answers, min(1.0, part.threshold / 2**64)
     people = held.num_rows / scale
     share = least_share(round(people if options.scope == "table" else people * (1 - scale)))
@@ -165,7 +168,7 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> FixedDomain:
 
 
 def _read_part(
-    source: Source, names: Sequence[str], part: RandomPart, whole: bool
+    source: Source, names: Sequence[str], choice: RecordChoice, part: RandomPart, whole: bool
 ) -> tuple[list[pa.RecordBatch], RandomPart]:
     """Return the records of a random part, and the part with its threshold.
 
@@ -174,7 +177,7 @@ def _read_part(
     """
     threshold = int((1.0 if whole else LARGE_PART) * 2**64)
     kept, priorities, rows = list[pa.RecordBatch](), list[Any](), 0
-    columns = list(dict.fromkeys([*names, *([part.person] if part.person else [])]))
+    columns = [*names, choice.person] if choice.person is not None else names
 
     def thin() -> None:
         for index, values in enumerate(priorities):
@@ -182,8 +185,7 @@ def _read_part(
             kept[index], priorities[index] = kept[index].filter(inside), values[inside]
 
     for batch in source.batches(columns):
-        people = batch.column(part.person) if part.person else None
-        priorities.append(part.priorities(people, rows, batch.num_rows))
+        priorities.append(part.priorities(choice.keys(batch, rows), rows, batch.num_rows))
         kept.append(batch)
         rows += batch.num_rows
         if rows >= SMALL_TABLE and not whole:
@@ -198,18 +200,6 @@ def _read_part(
             f"{rows:,} records are too few to fix the answers on a part of them; declare a domain"
         )
     return [batch for batch in kept if batch.num_rows], replace(part, threshold=threshold)
-
-
-def _first_of_each(
-    batches: list[pa.RecordBatch], person: str | None, fields: bool
-) -> list[pa.RecordBatch]:
-    """Return the first record of each person, without the identifier; all if there is none."""
-    if person is None:
-        return batches
-    choice = RecordChoice(person, fields=fields)
-    masks = (choice.chosen(batch.column(person), 0, batch.num_rows, None) for batch in batches)
-    pairs = zip(batches, masks, strict=True)
-    return [batch.filter(mask).drop_columns(person) for batch, mask in pairs]
 
 
 def _numbers(held: pa.Table, options: "RecordOptions", fields: bool) -> dict[str, NumberSummary]:
@@ -241,7 +231,7 @@ def _scan(
         rest = bins if isinstance(bins, Mapping) else {}
         bins = {**rest, **{name: edges or "none" for name, edges in cuts.items()}}
     most = MAX_ALPHABET if options.merges_answers else options.max_values
-    table = replace(options, bins=bins, pool=None, max_values=most)
+    table = replace(options, bins=bins, pool=None, max_values=most, person=None)
     columns = [Column(name, table, fields=fields) for name in held.column_names]
     scan = TableScan(open_frame(held), columns, table)
 

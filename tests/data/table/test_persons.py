@@ -99,8 +99,9 @@ def test_batches_do_not_matter(drawn, cuts):
     ends = sorted({0, len(drawn), *(cut for cut in cuts if cut <= len(drawn))})
     whole, masks = RecordChoice("id"), []
     for begin, end in itertools.pairwise(ends):
-        part = pa.array(people[begin:end]), begin, end - begin, kept[begin:end]
-        masks.append(whole.chosen(*part))
+        batch = pa.RecordBatch.from_pydict({"id": people[begin:end]})
+        mask = whole.chosen(batch, begin, kept[begin:end])
+        masks.append(np.ones(end - begin, dtype=bool) if mask is None else mask)
     assert np.flatnonzero(np.concatenate([*masks, []])).tolist() == truth
 
 

@@ -87,8 +87,8 @@ class PairAccumulator:
         self._expected = expected
         self._cells = PairCells((1,) * columns)
 
-    def add(self, codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> None:
-        """Add a batch of rows.
+    def add(self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], *_: Any) -> None:
+        """Add a batch of rows: the first fields of `CodedBatch`, the others are ignored.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import Input, open_input, run, translated_errors
 from seepage.data.table import TableOptions
 from seepage.data.table.column import Column
-from seepage.data.table.persons import RandomPart, RecordChoice
+from seepage.data.table.persons import RandomPart
 from seepage.data.table.scan import TableScan, check_records, columns_of, summaries_of
 from seepage.data.table.sources import Source
 
@@ -134,8 +134,7 @@ def _accumulate(
     Those of `part` are left out.
     """
     inside = replace(options, domain=domain, bins=None, pool=None)
-    choice = None if part is None else RecordChoice(part=part)
-    work = partial(accumulate_shard, options=inside, new=new, choice=choice)
+    work = partial(accumulate_shard, options=inside, new=new, part=part)
     result: Found = run(table, domain.names, work)
     check_records(result.rows, result.kept)
     return result.parts[0]
@@ -185,7 +184,7 @@ def find_values(
     expected
         Number of records that each core will count, 0 if unknown; None not to count.
     """
-    columns = columns_of(source.names, options)
+    columns = columns_of(source, options)
     scan = TableScan(source, columns, options, first)
     pairs = PairAccumulator(len(columns), expected or 0)
     for batch in scan.batches():
@@ -208,17 +207,15 @@ def accumulate_shard(
     first: int,
     options: TableOptions,
     new: Callable[[], PairAccumulator | Gathering],
-    choice: RecordChoice | None = None,
+    part: RandomPart | None = None,
 ) -> Found:
-    """Return the chosen records of a shard as pair counts, distinct records or a sample.
+    """Return the records of a shard as pair counts, distinct records or a sample.
 
-    `first` is the index in the table of the shard's first record, and `options` have a domain.
+    `first` is the index in the table of the shard's first record, `options` have a domain, and the
+    records of `part` are left out.
     """
     accumulator = new()
-    scan = TableScan(source, columns_of(source.names, options), options, first, choice)
+    scan = TableScan(source, columns_of(source, options), options, first, part)
     for batch in scan.batches():
-        if isinstance(accumulator, PairAccumulator):
-            accumulator.add(batch.codes, batch.sizes)
-        else:
-            accumulator.add(*batch)
+        accumulator.add(*batch)
     return Found([accumulator], scan.rows_read, scan.rows_read - scan.rows_dropped)

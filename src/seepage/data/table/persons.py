@@ -32,30 +32,27 @@ class RandomPart:
         The seed of the priorities, of records by index or of people by key.
     threshold
         A record belongs to the part if its priority is below; the share is threshold / 2^64.
-    person
-        The column that identifies the person; None if every record is a person of its own.
-    fields
-        Whether that column consists of fields of a text file.
     """
 
     seed: int
     threshold: int
-    person: str | None = None
-    fields: bool = False
 
-    def priorities(self, people: pa.Array | None, first: int, rows: int) -> Keys:
-        """Return the priorities of a batch's records, see `RecordChoice.chosen`."""
-        if self.person is None or people is None:
+    def priorities(self, keys: Keys | None, first: int, rows: int) -> Keys:
+        """Return the priorities of a batch's records.
+
+        Parameters
+        ----------
+        keys
+            The keys of their people; None if every record is a person of its own.
+        first, rows
+            The number of records before the batch, and in it.
+        """
+        if keys is None:
             return record_priorities(first, rows, self.seed)
-        keys = person_keys(people, self.person, first, fields=self.fields)
         mixed = keys + np.uint64(self.seed * 0x9E3779B97F4A7C15 % 2**64)  # SplitMix64
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
         return np.asarray(mixed ^ (mixed >> np.uint64(31)))
-
-    def holds(self, people: pa.Array | None, first: int, rows: int) -> Booleans:
-        """Return the mask of a batch's records that belong to the part."""
-        return self.priorities(people, first, rows) < np.uint64(self.threshold)
 
 
 class RecordChoice:
@@ -75,9 +72,9 @@ class RecordChoice:
     Examples
     --------
     >>> choice = RecordChoice("id")
-    >>> choice.chosen(pa.array([7, 8, 7]), 0, 3, None).tolist()
+    >>> choice.chosen(pa.RecordBatch.from_pydict({"id": [7, 8, 7]})).tolist()
     [True, True, False]
-    >>> choice.chosen(pa.array([9, 8]), 3, 2, None).tolist()
+    >>> choice.chosen(pa.RecordBatch.from_pydict({"id": [9, 8]}), 3).tolist()
     [True, False]
     """
 
@@ -87,34 +84,35 @@ class RecordChoice:
         self.person = person
         self._fields = fields
         self._part = part
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all people seen."""
         self._seen: list[Keys] = []
 
+    def keys(self, batch: pa.RecordBatch, first: int) -> Keys | None:
+        """Return the keys of the people of a batch; None if every record is chosen."""
+        if self.person is None:
+            return None
+        return person_keys(batch.column(self.person), self.person, first, fields=self._fields)
+
     def chosen(
-        self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
-    ) -> Booleans:
-        """Return the mask of the chosen records of a batch.
+        self, batch: pa.RecordBatch, first: int = 0, kept: Booleans | None = None
+    ) -> Booleans | None:
+        """Return the mask of the chosen records of a batch; None for all.
 
         Parameters
         ----------
-        people
-            The identifying column of the batch, if there is one.
-        first, rows
-            The number of records before the batch, and in it.
+        batch
+            The batch, with the identifying column if there is one.
+        first
+            The number of records before the batch.
         kept
             Mask of the records that are not dropped; None for all.
         """
-        mask = np.ones(rows, dtype=np.bool_) if kept is None else kept
+        keys, rows = self.keys(batch, first), batch.num_rows
         if self._part is not None:
-            mask = mask & ~self._part.holds(people, first, rows)
-        if self.person is None:
-            return mask
-        assert people is not None
-        keys = person_keys(people, self.person, first, fields=self._fields)
-        indices = np.flatnonzero(mask)
+            outside = self._part.priorities(keys, first, rows) >= np.uint64(self._part.threshold)
+            kept = outside if kept is None else kept & outside
+        if keys is None:
+            return kept
+        indices = np.arange(rows) if kept is None else np.flatnonzero(kept)
         distinct, first_index = np.unique(keys[indices], return_index=True)
         new = np.ones(len(distinct), dtype=np.bool_)
         for run in self._seen:
@@ -123,7 +121,7 @@ class RecordChoice:
         self._add(distinct[new])
         mask = np.zeros(rows, dtype=np.bool_)
         mask[indices[first_index[new]]] = True
-        return mask
+        return None if mask.all() else mask
 
     def _add(self, keys: Keys) -> None:
         """Add a sorted run of new keys; runs of similar length are merged, so O(log n) remain."""

@@ -64,9 +64,9 @@ class TableScan:
         The table options.
     first
         For a shard, the index in the table of its first record; None for a whole table.
-    choice
-        Selects among the records that are not dropped: one per person; None for all.  Values are
-        discovered in all records.
+    part
+        Records that are left out; None for none.  Values are discovered in all records, also in
+        those of people of whom another record is chosen.
     beside
         A column of the table that is read as it is, beside the codes; None for none.
 
@@ -92,7 +92,7 @@ class TableScan:
     columns: Sequence[Column]
     options: TableOptions
     first: int | None = None
-    choice: RecordChoice | None = None
+    part: RandomPart | None = None
     beside: str | None = None
     beside_values: pa.Array | None = field(default=None, init=False)
     rows_read: int = field(default=0, init=False)
@@ -141,16 +141,15 @@ class TableScan:
         self._complete = False
         for column in self.columns:
             column.reset()
-        if self.choice is not None:
-            self.choice.reset()
-        person = None if self.choice is None else self.choice.person
+        person = self.options.person
+        choice = RecordChoice(person, fields=self.source.fields, part=self.part)
         further = (name for name in (person, self.beside) if name is not None)
         for batch in self.source.batches(list(dict.fromkeys([*self.names, *further]))):
             if not batch.num_rows:
                 continue
             first = self.rows_read + (self.first or 0)
             self.rows_read += batch.num_rows
-            coded = self._coded(batch, first, None if person is None else batch.column(person))
+            coded = self._coded(batch, first, choice)
             if coded is None:
                 if self.first is None and not first:
                     return
@@ -166,9 +165,7 @@ class TableScan:
         if self._complete and self.first is None:
             check_records(self.rows_read, self.rows_read - self.rows_dropped)
 
-    def _coded(
-        self, batch: pa.RecordBatch, first: int, people: pa.Array | None
-    ) -> CodedBatch | None:
+    def _coded(self, batch: pa.RecordBatch, first: int, choice: RecordChoice) -> CodedBatch | None:
         """Return the batch without dropped records, and of each person the chosen one.
 
         None if a column needs bin edges.  Values outside the domain of records that are not dropped
@@ -196,9 +193,7 @@ class TableScan:
                 column.see(part if kept is None else part[kept])
         if len(known) < len(codes):
             return None
-        if self.choice is not None:
-            chosen = self.choice.chosen(people, first, batch.num_rows, kept)
-            kept = None if chosen.all() else chosen
+        kept = choice.chosen(batch, first, kept)
         narrow = [
             (part if kept is None else part[kept]).astype(
                 np.min_scalar_type(column.size), copy=False
@@ -220,11 +215,10 @@ class TableScan:
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
 
 
-def columns_of(
-    names: Sequence[str], options: TableOptions, *, fields: bool = False
-) -> list[Column]:
-    """Return the columns that the options choose of a table with these column names."""
-    return [Column(name, options, fields=fields) for name in options.choose(names)]
+def columns_of(source: Source, options: TableOptions) -> list[Column]:
+    """Return the columns that the options choose of a table."""
+    chosen = options.choose(source.names)
+    return [Column(name, options, fields=source.fields) for name in chosen]
 
 
 def summaries_of(source: Source, columns: Sequence[Column], first: int = 0) -> list[NumberSummary]:
@@ -294,10 +288,7 @@ def open_scan(
     """
     chosen = options or TableOptions()
     source = open_source(data, chosen)
-    columns = columns_of(source.names, chosen, fields=source.fields)
+    columns = columns_of(source, chosen)
     if source.rows_total == 0:
         raise TableError("the table has no records")
-    choice = None
-    if chosen.person is not None or part is not None:
-        choice = RecordChoice(chosen.person, fields=source.fields, part=part)
-    return TableScan(source, columns, chosen, choice=choice)
+    return TableScan(source, columns, chosen, part=part)
