@@ -18,7 +18,7 @@ from seepage._numerics import Floats, Integers
 from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.data.column_kinds import RARE_RECORDS, RARE_SHARES
 from seepage.data.table.bins import Edges, NumberSummary, bin_labels
-from seepage.data.table.labels import number_label
+from seepage.data.table.values import number_label
 from seepage.errors import InputError
 
 MOST_ANSWERS = 6

@@ -19,12 +19,12 @@ from seepage.data import Attribute, Domain
 from seepage.data.answer_rule import AnswerRule, interval_edges, least_share, with_catch_all
 from seepage.data.counting.distinct import own_seed
 from seepage.data.table import MAX_ALPHABET, is_spark_frame
-from seepage.data.table.arrays import is_number_type
 from seepage.data.table.bins import NumberSummary
 from seepage.data.table.column import Column
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import CodedBatch, TableScan, check_records, summaries_of
 from seepage.data.table.sources import Source, open_frame, open_source
+from seepage.data.table.values import is_number_type
 from seepage.errors import InputError, Setting, TableError, Text
 
 if TYPE_CHECKING:

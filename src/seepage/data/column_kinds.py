@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.data.table.arrays import encoded, is_number_type, is_text_type, numbers_of, plain
-from seepage.data.table.labels import number_label
+from seepage.data.table.values import (
+    encoded,
+    is_number_type,
+    is_text_type,
+    number_label,
+    numbers_of,
+    plain,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,9 +22,8 @@ from seepage.data.column_kinds import (
 )
 from seepage.data.inputs import is_counted, table_of
 from seepage.data.table import TableOptions, is_spark_frame
-from seepage.data.table.arrays import readable
-from seepage.data.table.labels import NUMBER, marker_labels
 from seepage.data.table.sources import BATCH_ROWS, Source, first_records, open_frame, open_source
+from seepage.data.table.values import NUMBER, marker_labels, readable
 from seepage.errors import DataWarning, InputError, Setting, TableError, Text
 
 MAX_RECORDS = BATCH_ROWS
@@ -348,9 +347,12 @@ def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataC
         markers = marker_labels(options.markers_of(name))
         with readable(name, column.type):
             profiles.append(profile_of(name, column.combine_chunks(), source.fields, markers))
-    named = _mentioned(options)
+    kinds = [kind_of(profile) for profile in profiles]
+    answers = [one for one, (kind, _) in zip(profiles, kinds, strict=True) if kind in ANSWERS]
+    related, named = relations(answers), _mentioned(options)
     found = []
-    for column in _described(profiles):
+    for profile, kind in zip(profiles, kinds, strict=True):
+        column = _described(profile, *kind, related.get(profile.name, ()))
         if column.kind == "constant" and not whole:  # later records may differ
             column = replace(column, kind="answer")
         if column.name not in named and column.kind not in ANSWERS:
@@ -359,6 +361,16 @@ def _check_table(source: Source, options: TableOptions, *, asked: bool) -> DataC
             column = replace(column, kind=SAME, reason=f"same as {column.same}", used=False)
         found.append(column)
     return DataCheck(tuple(found), table.num_rows, whole)
+
+
+def _described(profile: Profile, kind: str, reason: str, related: Iterable[Any]) -> ColumnCheck:
+    """Return what a profile tells of a column that is used."""
+    values, is_answer = len(profile.counts), kind in ANSWERS
+    few = is_answer and (kind != "number" or values <= MIN_VALUES)
+    rare = int((profile.counts < rare_below(profile.records)).sum()) if few else 0
+    codes = tuple(codes_for_missing(profile)) if is_answer else ()
+    about = values, profile.missing / profile.records, codes, rare
+    return ColumnCheck(profile.name, kind, reason, True, *about, *related)
 
 
 def _mentioned(options: Any) -> set[str]:
@@ -374,20 +386,3 @@ def _mentioned(options: Any) -> set[str]:
         elif isinstance(value, (Mapping, Sequence)):
             waiting += [*value, *(value.values() if isinstance(value, Mapping) else ())]
     return names
-
-
-def _described(profiles: Sequence[Profile]) -> list[ColumnCheck]:
-    """Return what profiles tell; all columns are used."""
-    kinds = [kind_of(column) for column in profiles]
-    answers = [column for column, kind in zip(profiles, kinds, strict=True) if kind[0] in ANSWERS]
-    related = relations(answers)
-    found = []
-    for column, (kind, reason) in zip(profiles, kinds, strict=True):
-        values, is_answer = len(column.counts), kind in ANSWERS
-        few = is_answer and (kind != "number" or values <= MIN_VALUES)
-        rare = int((column.counts < rare_below(column.records)).sum()) if few else 0
-        codes = tuple(codes_for_missing(column)) if is_answer else ()
-        about = values, column.missing / column.records, codes, rare
-        others = related.get(column.name, ())
-        found.append(ColumnCheck(column.name, kind, reason, True, *about, *others))
-    return found

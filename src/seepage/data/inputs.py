@@ -6,7 +6,7 @@ path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,7 @@ def _count(data: Any, coding: Mapping[str, Any]) -> PairCounts:
     if uses_spark(data, options.engine, options.person):
         from seepage.data.spark.engine import count_with_spark
 
-        counted = count_with_spark(data, replace(options, progress=None))
+        counted = count_with_spark(data, options)
     else:
         from seepage.data.table.scan import open_scan
 

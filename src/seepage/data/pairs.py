@@ -362,12 +362,9 @@ class PairCounts(Result):
         if self.records + other.records > MAX_COUNT:
             raise DomainError("the merged counts exceed 64 bits")
         marginals = [a + b for a, b in zip(self._marginals, other._marginals, strict=True)]
-        population = None
-        if self.population is not None or other.population is not None:
-            population = sum(
-                part.records if part.population is None else part.population
-                for part in (self, other)
-            )
+        parts, population = (self, other), None
+        if any(part.population is not None for part in parts):
+            population = sum(part.population or part.records for part in parts)
         counts, pooled = self._counts + other._counts, self.pooled or other.pooled
         return PairCounts(self.domain, marginals, counts, population=population, pooled=pooled)
 

@@ -25,7 +25,6 @@ from seepage.data.pairs import (
     stacked,
 )
 from seepage.data.records import Records
-from seepage.data.table.labels import field_key, sort_key
 from seepage.errors import DomainError, InputError
 
 Counts = TypeVar("Counts", PairCounts, Records)
@@ -152,6 +151,8 @@ def _union(attributes: Sequence[Attribute]) -> Attribute:
                 f"{_bins(attribute)}; count every shard with the same bins, by edges such as "
                 "-inf, 18, 65, inf"
             )
+    from seepage.data.table.values import field_key, sort_key  # with PyArrow
+
     values = list(dict.fromkeys(value for a in attributes for value in a.values))
     if first.edges:
         values.sort(key=MISSING.__eq__)

@@ -180,25 +180,19 @@ class Records(Result):
         if options.sample is not None:
             new_gathering = partial(RecordSample, options.sample, own_seed("sample", rng))
         spark = uses_spark(data, options.engine, options.person)
-        fixed, part = None, None
+        fixed = None
         declared = options.domain is not None or options.scope == "population"
         if options.domain is None and (options.scope == "population" or options.merges_answers):
             from seepage.data.answers import fixed_on_part
 
             data, fixed = fixed_on_part(data, options, rng)
-            part = fixed.part
             options = replace(options, domain=fixed.domain, bins=None, pool=None)
+        gather = gather_local
         if spark:
-            from seepage.data.spark.engine import gather_with_spark
-
-            quiet = replace(options, progress=None)
-            domain, gathered = gather_with_spark(data, quiet, new_gathering, part)
-            rows, weights = gathered.rows()
-        else:
-            read = gather_local(data, options, new_gathering, options.progress, part)
-            domain, gathered, (rows, weights) = read
-        whole = options.sample is None or gathered.seen <= options.sample
-        records = cls(domain, rows.T, weights, population=None if whole else gathered.seen)
+            from seepage.data.spark.engine import gather_with_spark as gather
+        domain, seen, rows, weights = gather(data, options, new_gathering, fixed and fixed.part)
+        whole = options.sample is None or seen <= options.sample
+        records = cls(domain, rows.T, weights, population=None if whole else seen)
         records.fixed, records.declared, records.person = fixed, declared, options.person
         if options.pool is None:
             return records

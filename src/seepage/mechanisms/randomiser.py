@@ -15,7 +15,6 @@ from seepage._files import read_small
 from seepage._numerics import Floats
 from seepage._registry import MECHANISMS
 from seepage.data.channel import as_matrix
-from seepage.data.table.labels import field_key, key_label
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.two_level import TwoLevelMechanism
@@ -328,4 +327,6 @@ def _labels(name: str, labels: Sequence[Any] | None, count: int | None) -> tuple
 
 def label(value: Any) -> str:
     """Return the label of a value or report, as tables have it."""
+    from seepage.data.table.values import field_key, key_label
+
     return key_label(field_key(str(value)))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from seepage.data.counting.distinct import record_priorities
 from seepage.data.table.bins import (
+    NO_BINS,
     Edges,
-    NoBins,
     NumberSummary,
     Quantile,
     Width,
@@ -146,7 +146,7 @@ def test_labels():
         ("quantile:3", Quantile(3)),
         ("width:8", Width(8)),
         ("width", Width(10)),
-        ("none", NoBins()),
+        ("none", NO_BINS),
         ([0, 18, 65], Edges((0.0, 18.0, 65.0))),
         (np.array([-np.inf, 0, np.inf]), Edges((-math.inf, 0.0, math.inf))),
     ],

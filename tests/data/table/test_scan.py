@@ -12,8 +12,8 @@ from table_oracle import final_codes, labels, read, values
 import seepage as sp
 from seepage.data import MISSING, Attribute, Domain
 from seepage.data.table import TableOptions
-from seepage.data.table.labels import number_label
 from seepage.data.table.scan import open_scan
+from seepage.data.table.values import number_label
 from seepage.errors import DomainError, InputError, TableError
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64()]

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Codes, Integers
-from seepage._results import Progress
 from seepage.data import Domain
-from seepage.data.table import TableOptions
+from seepage.data.table import DataOptions
 
 if TYPE_CHECKING:
     from seepage.data.table.persons import RandomPart
@@ -206,12 +205,13 @@ Gathering: TypeAlias = DistinctRecords | RecordSample
 
 def gather_local(
     data: Any,
-    options: TableOptions,
+    options: DataOptions,
     new_gathering: Callable[[], Gathering],
-    progress: Progress | None = None,
     part: "RandomPart | None" = None,
-) -> tuple[Domain, Gathering, tuple[Codes, Integers]]:
-    """Return the domain of a table, its gathered records, and these in codes of the domain.
+) -> tuple[Domain, int, Codes, Integers]:
+    """Return the domain of a table, the number of its records, and the gathered ones.
+
+    These in codes of the domain, shape (attributes, records), and their multiplicities.
 
     Parameters
     ----------
@@ -221,8 +221,6 @@ def gather_local(
         The table options.
     new_gathering
         Constructor of an empty `DistinctRecords` or `RecordSample`.
-    progress
-        Called with the number of records read and their total, None if unknown.
     part
         Records that are left out; None for none.
     """
@@ -235,14 +233,14 @@ def gather_local(
         return gathering
 
     scan = open_scan(data, options, part)
-    gathered = scan.read(gather, progress)
+    gathered = scan.read(gather, options.progress)
     domain, orders = scan.finish()
     rows, weights = gathered.rows()
     for row, order in zip(rows, orders, strict=True):
         final = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
         final[order] = np.arange(len(order))
         row[:] = final[row]
-    return domain, gathered, (rows, weights)
+    return domain, gathered.seen, rows, weights
 
 
 def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:

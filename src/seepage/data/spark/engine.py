@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from seepage._numerics import Codes, Integers
 from seepage.data import ALL_OTHERS, Domain
 from seepage.data.answers import LARGE_PART, MAX_PART, SMALL_PART, SMALL_TABLE
 from seepage.data.counting import PairAccumulator
@@ -17,7 +18,7 @@ from seepage.data.counting.distinct import Gathering
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import Input, open_input, run, translated_errors
-from seepage.data.table import TableOptions
+from seepage.data.table import DataOptions, TableOptions
 from seepage.data.table.column import Column
 from seepage.data.table.persons import RandomPart
 from seepage.data.table.scan import TableScan, check_records, columns_of, summaries_of
@@ -27,7 +28,7 @@ SUMMARISED = 50
 """Columns whose bin edges one job finds: their samples have up to 200 MB."""
 
 
-def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
+def count_with_spark(data: Any, options: DataOptions) -> PairCounts:
     """Return the pair counts of a Spark DataFrame, or of Parquet files that executors can read.
 
     Parameters
@@ -48,7 +49,7 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     computed once more for the edges, and all columns once more to count.  If the numbers of a
     column have no bins after all, it starts again.  Cache an expensive one.
     """
-    table = open_input(data)
+    table, options = open_input(data), replace(options, progress=None)
     domain, counts = _find_domain(table, options, count=True)
     if counts is None:
         new = partial(PairAccumulator, len(domain), table.rows_per_core)
@@ -58,11 +59,13 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
 
 def gather_with_spark(
     data: Any,
-    options: TableOptions,
+    options: DataOptions,
     new_gathering: Callable[[], Gathering],
     part: RandomPart | None = None,
-) -> tuple[Domain, Gathering]:
-    """Return the domain of a table and its gathered records, in codes of the domain.
+) -> tuple[Domain, int, Codes, Integers]:
+    """Return the domain of a table, the number of its records, and the gathered ones.
+
+    These in codes of the domain, shape (attributes, records), and their multiplicities.
 
     Parameters
     ----------
@@ -79,9 +82,10 @@ def gather_with_spark(
     -----
     One or two jobs find the domain, unless it is given, and one gathers.
     """
-    table = open_input(data)
+    table, options = open_input(data), replace(options, progress=None)
     domain, _ = _find_domain(table, options, count=False)
-    return domain, _accumulate(table, options, domain, new_gathering, part)
+    gathered: Gathering = _accumulate(table, options, domain, new_gathering, part)
+    return domain, gathered.seen, *gathered.rows()
 
 
 def split_frame(data: Any, rng: int) -> tuple[Any, Any]:

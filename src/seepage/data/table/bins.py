@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import pairwise
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from seepage._numerics import Codes, Floats, Integers
 from seepage.data import MISSING, Attribute
 from seepage.data.counting.distinct import Priorities, PrioritySample
 from seepage.data.table import DEFAULT_BINS, MAX_ALPHABET
-from seepage.data.table.labels import number_label, single_number
+from seepage.data.table.values import number_label, single_number
 from seepage.errors import InputError
 
 SAMPLE_SIZE = 2**18
@@ -159,17 +159,13 @@ class Edges:
     @property
     def bins(self) -> int:
         """Number of bins."""
-        return len(self.given) - 1
+        return max(len(self.given) - 1, 0)
 
 
-@dataclass(frozen=True)
-class NoBins:
-    """No bins: every distinct number is a category."""
+BinningRule: TypeAlias = Quantile | Width | Edges
 
-    bins: ClassVar[int] = 0
-
-
-BinningRule: TypeAlias = Quantile | Width | Edges | NoBins
+NO_BINS = Edges(())
+"""No bins: every distinct number is a category."""
 
 BIN_FORMATS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
 DEFAULT_RULE = Quantile(DEFAULT_BINS)
@@ -185,8 +181,6 @@ def read_rule(rule: Any) -> BinningRule:
     """
     if rule is None:
         return DEFAULT_RULE
-    if isinstance(rule, (Quantile, Width, Edges, NoBins)):
-        return rule
     if isinstance(rule, str):
         return _read_text(rule.strip())
     if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
@@ -196,7 +190,7 @@ def read_rule(rule: Any) -> BinningRule:
 
 def _read_text(text: str) -> BinningRule:
     if text == "none":
-        return NoBins()
+        return NO_BINS
     if text.isdecimal():
         text = f"quantile:{text}"
     kind, colon, count = text.partition(":")

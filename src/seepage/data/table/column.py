@@ -18,17 +18,21 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.data.table import FEW_NUMBERS, TableOptions
-from seepage.data.table.arrays import (
+from seepage.data.table.bins import NO_BINS, Edges, NumberSummary, binned_attribute, bins_of
+from seepage.data.table.values import (
+    Key,
     Numbers,
     encoded,
     is_number_type,
+    key_label,
     keys_of,
+    marker_labels,
+    number_label,
     numbers_of,
     plain,
     readable,
+    sort_key,
 )
-from seepage.data.table.bins import Edges, NoBins, NumberSummary, binned_attribute, bins_of
-from seepage.data.table.labels import Key, key_label, marker_labels, number_label, sort_key
 from seepage.errors import DomainError, Setting, TableError, Text
 
 UNSEEN = 2**32 - 1
@@ -73,7 +77,7 @@ class Column:
         self._given = None if options.domain is None else options.domain[name]
         self._rule = options.bins_of(name)
         in_mapping = isinstance(options.bins, Mapping) and name in options.bins
-        self.named = in_mapping and not isinstance(self._rule, NoBins)
+        self.named = in_mapping and self._rule != NO_BINS
         self.edges = () if self._given is None else self._given.edges
         if self.named and isinstance(self._rule, Edges):
             self.edges = self._rule.given
@@ -105,7 +109,7 @@ class Column:
         """Set the bin edges by the column's rule; if some value is not a number there are none."""
         self._stray = summary.stray
         if summary.stray is not None:
-            self._rule = NoBins()
+            self._rule = NO_BINS
         elif isinstance(self._rule, Edges):
             self.edges = self._rule.given
         elif not (math.isfinite(summary.low) and math.isfinite(summary.high)):
@@ -115,7 +119,7 @@ class Column:
                 Setting("bins"),
                 ")",
             )
-        elif not isinstance(self._rule, NoBins):
+        else:
             self.edges = self._rule.edges(summary)
         self.needs_edges = False
 
@@ -132,13 +136,12 @@ class Column:
         Numbers are ascending, strings sorted, and missing is last.  If records with missing values
         are dropped, it has the values seen in the others.
         """
-        dropping = self._options.dropping
-        if self._given is not None:
-            return self._given, np.arange(self._given.size)
-        if self.edges:
+        dropping, fixed = self._options.dropping, self._given
+        if self.edges and fixed is None:
             missing = self.has_missing and not dropping
-            attribute = binned_attribute(self.name, self.edges, missing=missing)
-            return attribute, np.arange(attribute.size)
+            fixed = binned_attribute(self.name, self.edges, missing=missing)
+        if fixed is not None:
+            return fixed, np.arange(fixed.size)
         pairs = list(enumerate(self._keys))
         if dropping:
             pairs = [(code, key) for code, key in pairs if key is not None and code in self._seen]
@@ -233,7 +236,7 @@ class Column:
     def _check_number_of_values(self) -> None:
         """Note that too many numbers need bin edges, and raise for too many other values."""
         values, most = len(self._keys) - (MISSING in self._codes), self._options.max_values
-        few = math.inf if isinstance(self._rule, NoBins) else 1 if self.named else FEW_NUMBERS
+        few = math.inf if self._rule == NO_BINS else 1 if self.named else FEW_NUMBERS
         if values > few and not self._texts:
             self.needs_edges = True
         elif values > most:

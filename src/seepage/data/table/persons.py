@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans
 from seepage.data.counting.distinct import record_priorities
-from seepage.data.table.arrays import plain
-from seepage.data.table.labels import field_key
+from seepage.data.table.values import field_key, plain
 from seepage.errors import TableError
 
 Keys = NDArray[np.uint64]

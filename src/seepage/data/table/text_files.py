@@ -1,7 +1,7 @@
 """CSV, TSV and other delimited text, plain or gzipped, as Arrow batches of strings.
 
 All fields are read as strings; the value of a field depends on the field alone
-(`labels.field_key`), so types do not depend on the first rows.  Empty lines are ignored, except in
+(`values.field_key`), so types do not depend on the first rows.  Empty lines are ignored, except in
 a file of one column: there they are records with a missing value.  A first line such as `sep=;`
 names the delimiter and is no record.
 """
@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from seepage.data.table import TableOptions
-from seepage.data.table.labels import field_key
 from seepage.data.table.sources import TEXT, Source, check_same_columns, read_errors
+from seepage.data.table.values import field_key
 from seepage.errors import Setting, TableError
 
 DELIMITERS = "\t;|,"
