@@ -73,10 +73,10 @@ def test_real_files_have_these_columns_that_are_no_answers_and_no_others(path, o
     [
         (
             "lfw-scores",
-            {"delimiter": "\t", "quote_char": False},
+            {"parse": {"delimiter": "\t", "quote_char": False}},
             {"person": "identifier", "imagenum": "running number"},
         ),
-        ("celeba", {"delimiter": " "}, {"image": "identifier"}),
+        ("celeba", {"parse": {"delimiter": " "}}, {"image": "identifier"}),
     ],
 )
 def test_photographs_are_named_by_image_and_person(name, csv, expected):

@@ -53,8 +53,8 @@ class PublishedFile:
 
     def locate(self) -> Path | None:
         """Return the local path of the file, None if it is not there."""
-        plain = download_folder() / self.path
-        return next((p for p in (plain, plain.with_name(plain.name + ".gz")) if p.is_file()), None)
+        places = (download_folder() / (self.path + end) for end in ("", ".gz"))
+        return next((place for place in places if place.is_file()), None)
 
     def read(self) -> bytes:
         """Return the uncompressed content; a missing, damaged or altered file raises."""
@@ -86,10 +86,8 @@ class PublishedFile:
 
 def download_folder() -> Path:
     """Return the folder of the published files: `SEEPAGE_DATA`, or the user's cache folder."""
-    folder = os.environ.get(FOLDER_VARIABLE)
-    if folder:
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seepage"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get(FOLDER_VARIABLE) or cache / "seepage")
 
 
 @dataclass(frozen=True)
@@ -277,12 +275,10 @@ def read_files(
     files: Sequence[PublishedFile],
     text_of: Callable[..., bytes],
     *,
-    names: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
+    read: Mapping[str, Any] = {},
+    parse: Mapping[str, Any] = {},
+    convert: Mapping[str, Any] = {},
     drop: Sequence[str] = (),
-    nulls: Sequence[str] | None = None,
-    types: dict[str, str] | None = None,
-    **parsing: Any,
 ) -> Any:
     """Return published files as a PyArrow table.
 
@@ -290,29 +286,16 @@ def read_files(
     ----------
     files, text_of
         The files, and the function from their contents to delimited text.
-    names
-        The column names, if the first line is not the header.
-    columns, drop
-        The columns to read, all by default; columns to leave out of these.
-    nulls, types
-        Strings that mean missing, and types of columns that are not inferred.
-    parsing
-        Options of `pyarrow.csv.ParseOptions`.
+    read, parse, convert
+        Options of `pyarrow.csv`: of `ReadOptions`, `ParseOptions` and `ConvertOptions`.
+    drop
+        Columns to leave out.
     """
     from pyarrow import csv
 
-    table = csv.read_csv(
-        io.BytesIO(text_of(*(file.read() for file in files))),
-        csv.ReadOptions(column_names=names),
-        csv.ParseOptions(**parsing),
-        csv.ConvertOptions(
-            null_values=nulls,
-            strings_can_be_null=nulls is not None,
-            include_columns=columns,
-            column_types=types,
-        ),
-    )
-    return table.drop_columns(list(drop))
+    text = io.BytesIO(text_of(*(file.read() for file in files)))
+    options = csv.ReadOptions(**read), csv.ParseOptions(**parse), csv.ConvertOptions(**convert)
+    return csv.read_csv(text, *options).drop_columns(list(drop))
 
 
 def _known_dataset(
