@@ -20,7 +20,6 @@ from seepage.data.table.values import (
     is_text_type,
     number_label,
     numbers_of,
-    plain,
 )
 
 if TYPE_CHECKING:
@@ -137,7 +136,6 @@ def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[st
     """
     import pyarrow as pa
 
-    array = plain(array)
     ordered = pa.types.is_dictionary(array.type) and array.type.ordered
     indices, values = encoded(array)
     numbers, texts = np.full(len(values), np.nan), list[str | None]([None]) * len(values)

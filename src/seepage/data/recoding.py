@@ -9,7 +9,7 @@ import csv
 import io
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from seepage.data.pairs import (
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 
-Counts = TypeVar("Counts", PairCounts, Records)
+Counts = TypeVar("Counts", bound=PairCounts | Records)
 
 MAX_JOINING_SHARE = 1 / 20
 """Maximum share of the records of a value that is pooled only to make "(other)" common enough."""
@@ -53,8 +53,8 @@ def recoded(counted: Counts, domain: Domain, codes: Sequence[Integers]) -> Count
     """
     if isinstance(counted, Records):
         columns = [new[old] for new, old in zip(codes, counted.codes.T, strict=True)]
-        return counted.like(domain, np.stack(columns, axis=1))
-    return _recoded_pairs(counted, domain, codes)
+        return cast(Counts, counted.like(domain, np.stack(columns, axis=1)))
+    return cast(Counts, _recoded_pairs(cast(PairCounts, counted), domain, codes))
 
 
 def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers]) -> PairCounts:

@@ -190,7 +190,8 @@ class Records(Result):
         gather = gather_local
         if spark:
             from seepage.data.spark.engine import gather_with_spark as gather
-        domain, seen, rows, weights = gather(data, options, new_gathering, fixed and fixed.part)
+        part = None if fixed is None else fixed.part
+        domain, seen, rows, weights = gather(data, options, new_gathering, part)
         whole = options.sample is None or seen <= options.sample
         records = cls(domain, rows.T, weights, population=None if whole else seen)
         records.fixed, records.declared, records.person = fixed, declared, options.person

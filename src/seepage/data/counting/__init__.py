@@ -10,8 +10,9 @@ integers, so the result does not depend on the assignment of batches to threads.
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from queue import LifoQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -43,7 +44,7 @@ MAX_SHARED_CELLS = 1 << 26
 MAX_SIZE = 1 << 16
 """Maximum alphabet size: codes have 16 bits."""
 
-Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Sequence[int]]
+Batch: TypeAlias = "tuple[Sequence[NDArray[Any]], Sequence[int]] | CodedBatch"
 """The codes of some rows, one array per column, and the columns' alphabet sizes."""
 
 
@@ -168,16 +169,9 @@ def _with_code_zero(
 
 def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCounts:
     """Return the pair counts of a table scan, in its final domain."""
-
-    def count(batches: "Iterator[CodedBatch]") -> PairAccumulator:
-        return count_batches(
-            ((batch.codes, batch.sizes) for batch in batches),
-            len(scan.names),
-            rows_total=scan.source.rows_total,
-        )
-
-    counted = scan.read(count, progress)
-    return counted.counts(*scan.finish())
+    rows, columns = scan.source.rows_total, len(scan.names)
+    count = partial(count_batches, columns=columns, rows_total=rows)
+    return scan.read(count, progress).counts(*scan.finish())
 
 
 def count_batches(
@@ -203,20 +197,20 @@ def count_batches(
     for accumulator in accumulators:
         idle.put(accumulator)
 
-    def count(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> None:
+    def count(batch: Batch) -> None:
         accumulator = idle.get()
         try:
-            accumulator.add(codes, sizes)
+            accumulator.add(*batch)
         finally:
             idle.put(accumulator)
 
     pending: deque[Future[None]] = deque()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="seepage-count")
     try:
-        for codes, sizes in batches:
-            while len(pending) >= _max_pending(sizes, workers):
+        for batch in batches:
+            while len(pending) >= _max_pending(batch[1], workers):
                 pending.popleft().result()
-            pending.append(pool.submit(count, codes, sizes))
+            pending.append(pool.submit(count, batch))
         for future in pending:
             future.result()
     finally:

@@ -192,7 +192,8 @@ class TableOptions:
             from seepage.data.table.bins import read_rule  # with PyArrow, which few options need
 
             rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
-            most = max((read_rule(rule).bins for rule in rules), default=0)
+            given = (DEFAULT_BINS if rule is None else read_rule(rule).bins for rule in rules)
+            most = max(given, default=0)
         if most > self.max_values:
             raise InputError(
                 "bins must be at most ",
@@ -213,9 +214,10 @@ class TableOptions:
 
     def bins_of(self, name: str) -> "BinningRule":
         """Return the binning rule of a numeric column."""
-        from seepage.data.table.bins import read_rule
+        from seepage.data.table.bins import DEFAULT_RULE, read_rule
 
-        return read_rule(self.given_rule(name))
+        rule = self.given_rule(name)
+        return DEFAULT_RULE if rule is None else read_rule(rule)
 
     def markers_of(self, name: str) -> Sequence[str]:
         """Return the strings that mean missing in a column."""

@@ -29,7 +29,6 @@ from seepage.data.table.values import (
     marker_labels,
     number_label,
     numbers_of,
-    plain,
     readable,
     sort_key,
 )
@@ -177,7 +176,7 @@ class Column:
 
     def _value_codes(self, array: pa.Array, before: int) -> Codes | None:
         """Return the codes of categories; None if there are too many numbers."""
-        indices, values = encoded(plain(array))
+        indices, values = encoded(array)
         if self._values is None or not values.equals(self._values):
             self._values = values
             self._table = np.full(len(values) + 1, UNSEEN, dtype=np.uint32)
@@ -264,7 +263,7 @@ class Column:
 
     def numbers(self, array: pa.Array) -> Numbers:
         """Return the numbers of a batch."""
-        return numbers_of(plain(array), self.markers)
+        return numbers_of(array, self.markers)
 
     def missing_in(self, array: pa.Array, codes: Codes | None) -> Booleans:
         """Return the mask of the missing values of a batch, from its codes if it has any."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans
 from seepage.data.counting.distinct import record_priorities
-from seepage.data.table.values import field_key, plain
+from seepage.data.table.values import encoded, field_key
 from seepage.errors import TableError
 
 Keys = NDArray[np.uint64]
@@ -142,12 +142,11 @@ def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = F
     fields
         Whether it consists of fields of a text file, where an empty field is missing.
     """
-    array = plain(array)
     if pa.types.is_integer(array.type) and not array.null_count:
         return np.asarray(array.to_numpy(zero_copy_only=False)).astype(np.int64).view(np.uint64)
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    hashes = [_hash(value, fields) for value in encoded.dictionary.to_pylist()]
-    keys = pa.array(hashes, pa.uint64()).take(encoded.indices)
+    indices, values = encoded(array)
+    hashes = [_hash(value, fields) for value in values.to_pylist()]
+    keys = pa.array(hashes, pa.uint64()).take(indices)
     if keys.null_count:
         missing = keys.is_null().to_numpy(zero_copy_only=False)
         number = before + int(np.argmax(missing)) + 1

@@ -141,8 +141,9 @@ class TableScan:
         self._complete = False
         for column in self.columns:
             column.reset()
-        person = self.options.person
-        choice = RecordChoice(person, fields=self.source.fields, part=self.part)
+        person, choice = self.options.person, None
+        if person is not None or self.part is not None:
+            choice = RecordChoice(person, fields=self.source.fields, part=self.part)
         further = (name for name in (person, self.beside) if name is not None)
         for batch in self.source.batches(list(dict.fromkeys([*self.names, *further]))):
             if not batch.num_rows:
@@ -165,41 +166,36 @@ class TableScan:
         if self._complete and self.first is None:
             check_records(self.rows_read, self.rows_read - self.rows_dropped)
 
-    def _coded(self, batch: pa.RecordBatch, first: int, choice: RecordChoice) -> CodedBatch | None:
+    def _coded(
+        self, batch: pa.RecordBatch, first: int, choice: RecordChoice | None
+    ) -> CodedBatch | None:
         """Return the batch without dropped records, and of each person the chosen one.
 
         None if a column needs bin edges.  Values outside the domain of records that are not dropped
         raise; the codes of these records are recorded as seen.
         """
         arrays = [batch.column(name) for name in self.names]
-        pairs = list(zip(self.columns, arrays, strict=True))
-        codes = [column.code(array, first) for column, array in pairs]
+        coded = [(c, c.code(array, first)) for c, array in zip(self.columns, arrays, strict=True)]
         kept = None
         if self.options.dropping:
-            masks = [
-                c.missing_in(array, part) for (c, array), part in zip(pairs, codes, strict=True)
-            ]
-            dropped = np.logical_or.reduce(masks)
+            masks = (
+                c.missing_in(array, part) for array, (c, part) in zip(arrays, coded, strict=True)
+            )
+            dropped = np.logical_or.reduce(list(masks))
             self.rows_dropped += int(np.count_nonzero(dropped))
             kept = ~dropped if dropped.any() else None
-        known = [
-            (column, part)
-            for column, part in zip(self.columns, codes, strict=True)
-            if part is not None
-        ]
+        known = [(column, part) for column, part in coded if part is not None]
         for column, part in known:
             column.check_inside(part, kept, first)
             if self.options.dropping:
                 column.see(part if kept is None else part[kept])
-        if len(known) < len(codes):
+        if len(known) < len(coded):
             return None
-        kept = choice.chosen(batch, first, kept)
-        narrow = [
-            (part if kept is None else part[kept]).astype(
-                np.min_scalar_type(column.size), copy=False
-            )
-            for column, part in known
-        ]
+        if choice is not None:
+            kept = choice.chosen(batch, first, kept)
+        kinds = [np.min_scalar_type(size) for size in self.sizes]
+        chosen = (part if kept is None else part[kept] for _, part in known)
+        narrow = (part.astype(kind, copy=False) for part, kind in zip(chosen, kinds, strict=True))
         return CodedBatch(tuple(narrow), self.sizes, first, kept)
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:

@@ -177,9 +177,8 @@ def readable(name: str, kind: pa.DataType) -> Iterator[None]:
 
 def is_number_type(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is numeric; booleans are not."""
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
+    tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
+    return any(is_of(kind) for is_of in tests)
 
 
 def is_text_type(kind: pa.DataType) -> bool:
@@ -209,7 +208,8 @@ def plain(array: pa.Array) -> pa.Array:
 
 
 def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return an array as indices and the dictionary of its values."""
+    """Return an array as indices and the dictionary of its values, in a type that is labelled."""
+    array = plain(array)
     if array.type in BYTES:
         bits = array.cast(pa.uint8()) if array.type == pa.bool_() else array.view(pa.uint8())
         return bits, BYTES[array.type]
@@ -250,6 +250,7 @@ def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
 
     Nulls, NaN and the `markers` are missing.  What floats cannot represent is a text.
     """
+    array = plain(array)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary.take(array.indices)
     texts = np.zeros(len(array), dtype=np.bool_)
@@ -276,9 +277,9 @@ def _parsed(fields: pa.Array, markers: frozenset[str]) -> tuple[pa.Array, Boolea
             return numbers, np.zeros(len(fields), dtype=np.bool_)
     except pa.ArrowInvalid:
         pass
-    encoded = fields.dictionary_encode()
-    keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
+    indices, values = encoded(fields)
+    keys = [field_key(text) for text in values.to_pylist()]
     is_text = [isinstance(key, str) and key not in markers for key in keys]
     floats = pa.array([key if isinstance(key, float) else None for key in keys], pa.float64())
-    texts = np.isin(encoded.indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
-    return floats.take(encoded.indices), texts
+    texts = np.isin(indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
+    return floats.take(indices), texts
