@@ -39,7 +39,6 @@ class DistinctRecords:
         self.seen = 0
         self._buffer: list[tuple[Codes, Integers]] = []
         self._sizes: tuple[int, ...] = ()
-        self._buffered = 0
         self._limit = MIN_BUFFER
 
     def add(
@@ -59,27 +58,20 @@ class DistinctRecords:
         self.seen += seen
         self._sizes = tuple(sizes)
         self._buffer.append(part)
-        self._buffered += part[0].shape[1]
-        if self._buffered > self._limit:
-            self._reduce()
-            self._limit = max(MIN_BUFFER, 2 * self._buffered)
-
-    def _reduce(self) -> None:
-        """Reduce the buffer to distinct records."""
-        columns = np.concatenate([codes for codes, _ in self._buffer], axis=1)
-        weights = np.concatenate([weights for _, weights in self._buffer])
-        self._buffer = [distinct(columns, weights, self._sizes)]
-        self._buffered = self._buffer[0][0].shape[1]
+        if sum(len(weights) for _, weights in self._buffer) > self._limit:
+            self._limit = max(MIN_BUFFER, 2 * len(self.rows()[1]))
 
     def rows(self) -> tuple[Codes, Integers]:
         """Return the distinct records, shape (attributes, records), and their multiplicities."""
-        self._reduce()
+        columns = np.concatenate([codes for codes, _ in self._buffer], axis=1)
+        weights = np.concatenate([weights for _, weights in self._buffer])
+        self._buffer = [distinct(columns, weights, self._sizes)]
         return self._buffer[0]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, reduced to distinct records."""
         if self.seen:
-            self._reduce()
+            self.rows()
         return self.__dict__
 
 

@@ -51,15 +51,13 @@ def spark_session(master: str | None = None) -> "SparkSession":
         session: SparkSession | None = SparkSession.getActiveSession()
         if session is None and SparkContext._active_spark_context is not None:
             session = SparkSession.builder.getOrCreate()
-        return session or _start_session(master)
+        return session or _start_session(SparkSession.builder, master)
 
 
-def _start_session(master: str | None) -> "SparkSession":
+def _start_session(builder: Any, master: str | None) -> "SparkSession":
     """Start a session."""
-    from pyspark.sql import SparkSession
-
     address = master or "local[*]"
-    builder: Any = SparkSession.builder.appName("seepage").config("spark.ui.enabled", "false")
+    builder = builder.appName("seepage").config("spark.ui.enabled", "false")
     if address.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.config("spark.log.level", "ERROR")
@@ -184,23 +182,20 @@ class Shard(NamedTuple):
 
 def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
     """Split Parquet files at row groups into shards of about equally many records."""
-    sizes = [(str(file.absolute()), *group) for file in files for group in _row_groups(file)]
+    sizes = list[tuple[str, int, int]]()
+    for file in files:
+        with ParquetFile(file) as parquet:
+            groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
+        sizes += [(str(file.absolute()), i, group.num_rows) for i, group in enumerate(groups)]
     total = sum(rows for _, _, rows in sizes)
     count = max(cores * TASKS_PER_CORE, -(-total // MAX_SHARD))
     shards, before = dict[int, Shard](), 0
-    for file, group, rows in sizes:
+    for path, group, rows in sizes:
         if rows:
             shard = shards.setdefault(before * count // total, Shard({}, before))
-            shard.groups.setdefault(file, []).append(group)
+            shard.groups.setdefault(path, []).append(group)
             before += rows
     return list(shards.values())
-
-
-def _row_groups(file: Path) -> list[tuple[int, int]]:
-    """Return the number and the size of each row group."""
-    with ParquetFile(file) as parquet:
-        groups = range(parquet.metadata.num_row_groups)
-        return [(group, parquet.metadata.row_group(group).num_rows) for group in groups]
 
 
 def _blocks(received: Batches, names: Sequence[str], columns: Sequence[str]) -> Batches:
@@ -283,9 +278,8 @@ def open_input(data: Any) -> Input:
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:
-    kind, files = type(data).__name__, list[Path]()
-    if isinstance(data, (str, os.PathLike, list, tuple)):
-        kind, files = find_files(data)
+    paths = isinstance(data, (str, os.PathLike, list, tuple))
+    kind, files = find_files(data) if paths else (type(data).__name__, [])
     if kind != PARQUET:
         raise TableError(
             "data must be a Spark DataFrame or Parquet files for ",

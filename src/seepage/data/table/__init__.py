@@ -20,7 +20,7 @@ files.  Importing it does not import PyArrow.
 
 import codecs
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -53,16 +53,14 @@ SPARK = "spark"
 ENGINES = ("auto", SPARK)
 """Values of the option `engine`."""
 
+IS_DOMAIN = partial(_checks.instance, kind=Domain, what="a Domain")
+
 BinRule: TypeAlias = int | str | Sequence[float] | None
 Bins: TypeAlias = BinRule | Mapping[str, BinRule]
 
 
 def _texts(given: Any, name: str) -> tuple[str, ...]:
     return tuple(_checks.texts(given, name))
-
-
-def _one_of(known: Sequence[str]) -> Callable[[Any, str], str]:
-    return partial(_checks.choice, options=known)
 
 
 def _markers(given: Any, name: str) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
@@ -90,10 +88,6 @@ def _encoding(given: Any, name: str) -> str:
     if not known:
         raise _checks.violation(name, "a text encoding that Python knows", given)
     return str(given)
-
-
-def _domain(given: Any, name: str) -> Domain:
-    return _checks.instance(given, name, Domain, "a Domain")
 
 
 def _pool(given: Any, name: str) -> float:
@@ -152,7 +146,9 @@ class TableOptions:
     columns: Sequence[str] | None = option(None, check=_texts)
     drop: Sequence[str] = option((), check=_texts)
     bins: Bins = option(None, metavar="[COLUMN=]RULE")
-    missing: str = option("category", choices=MISSING_VALUES, check=_one_of(MISSING_VALUES))
+    missing: str = option(
+        "category", choices=MISSING_VALUES, check=partial(_checks.choice, options=MISSING_VALUES)
+    )
     max_values: int = option(1000, check=partial(_checks.integer, minimum=1, maximum=MAX_ALPHABET))
     missing_markers: Sequence[str] | Mapping[str, Sequence[str]] = option(
         (), name="missing-marker", metavar="[COLUMN=]TEXT", repeat=True, check=_markers
@@ -160,7 +156,7 @@ class TableOptions:
     delimiter: str | None = option(None, metavar="CHAR", check=_delimiter)
     column_names: Sequence[str] | None = option(None, check=_texts)
     encoding: str = option("utf-8", check=_encoding)
-    domain: Domain | None = field(default=None, metadata={"check": _domain})
+    domain: Domain | None = field(default=None, metadata={"check": IS_DOMAIN})
     pool: float | None = option(None, metavar="N", check=_pool)
     person: str | None = option(None, metavar="COLUMN", check=_checks.text)
 
@@ -267,7 +263,7 @@ class DataOptions(TableOptions):
         Spark, which shows its own progress.
     """
 
-    engine: str = option("auto", choices=ENGINES, check=_one_of(ENGINES))
+    engine: str = option("auto", choices=ENGINES, check=partial(_checks.choice, options=ENGINES))
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
