@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from seepage.data.spark import Input, engine
-from seepage.data.table import TableOptions
+from seepage.data.table import DataOptions
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError
 
@@ -57,7 +57,7 @@ def counted(whole, cuts, order=0, **options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "run", run)
         patch.setattr(engine, "open_input", lambda data: Input(None, tuple(whole.column_names)))
-        return engine.count_with_spark(whole, TableOptions(**options)), len(jobs)
+        return engine.count_with_spark(whole, DataOptions(**options)), len(jobs)
 
 
 @settings(max_examples=40, deadline=None)
