@@ -188,8 +188,7 @@ class TableOptions:
             from seepage.data.table.bins import read_rule  # with PyArrow, which few options need
 
             rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
-            given = (DEFAULT_BINS if rule is None else read_rule(rule).bins for rule in rules)
-            most = max(given, default=0)
+            most = max((read_rule(rule).bins for rule in rules), default=0)
         if most > self.max_values:
             raise InputError(
                 "bins must be at most ",

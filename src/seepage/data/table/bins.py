@@ -179,6 +179,8 @@ def read_rule(rule: Any) -> BinningRule:
     >>> read_rule("width:8"), read_rule(5), read_rule([0, 18, 65])
     (Width(bins=8), Quantile(bins=5), Edges(given=(0.0, 18.0, 65.0)))
     """
+    if rule is None:
+        return DEFAULT_RULE
     if isinstance(rule, str):
         return _read_text(rule.strip())
     if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
