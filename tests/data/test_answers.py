@@ -41,6 +41,38 @@ def test_every_answer_has_people_enough():
     assert found.domain["sex"].values == ("F", "M")
 
 
+def test_intervals_in_words_are_merged_with_their_neighbours():
+    rng = np.random.default_rng(6)
+    hours = rng.choice(["5", "10+", "7", "<5", "6"], N, p=[0.2, 0.03, 0.37, 0.04, 0.36])
+    ages = rng.choice(["65 or more", "under 18", "18-24", "25-64"], N, p=[0.02, 0.08, 0.3, 0.6])
+    table = pd.DataFrame({"hours": hours, "age": ages})
+    found = sp.Records.from_data(table, scope="population", answers="merged")
+    assert found.domain["hours"].values == ("<5 to 5", "6", "7 to 10+")
+    assert found.domain["age"].values == ("under 18", "18-24", "25-64 to 65 or more")
+    kinds = sp.check(table)
+    assert {kinds[name].kind for name in table} == {"ordered"}
+    assert not kinds["hours"].codes
+
+
+def test_a_common_label_that_joins_the_rare_ones_names_the_answer():
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame(
+        {
+            "origin": rng.choice(["not", "hispanic", "x", "y"], N, p=[0.7, 0.26, 0.03, 0.01]),
+            "job": PEOPLE["job"],
+            "sex": PEOPLE["sex"],
+        }
+    )
+    found = sp.Records.from_data(table, scope="population", answers="merged")
+    assert found.domain["origin"].values == ("not", "hispanic or other")
+    assert found.domain["job"].values == ("a", "b", "c or other")
+    share = found.marginal("origin")[1] / found.records
+    assert share == pytest.approx(0.3, abs=0.02)
+    plan = sp.design(table, 2.0, seconds=1, shape="never")
+    unseen = pd.DataFrame({"origin": ["hispanic", "z"], "job": ["c", "q"], "sex": ["F", "M"]})
+    assert plan.perturb(unseen, rng=1).num_rows == 2
+
+
 def test_the_part_does_not_certify_and_depends_on_the_seed():
     found = records()
     assert found.records + found.fixed.records == N
@@ -69,7 +101,7 @@ def test_values_never_seen_can_report():
     assert plan.perturb(pd.DataFrame([row] * 50), rng=1).num_rows == 50
     missing = dict.fromkeys(row)
     assert plan.perturb(pd.DataFrame([row, missing]), rng=1).num_rows == 2
-    assert any("job: a, b, (other) (5 values)" in note or "job: " in note for note in plan.notes)
+    assert any("job: a, b, c or other (5 values)" in note for note in plan.notes)
 
 
 def test_pools_of_the_same_counts_certify_nothing():

@@ -1,9 +1,9 @@
 """The rule that chooses the answers of each question, from the records that fix the domain.
 
 Numbers get at most 6 answers, intervals of about equal mass cut at round numbers, values with a
-sixth of the people alone; rare labels are merged into "(other)", neighbours of an ordered scale
-with each other; no answer has fewer than 2,000 people of the certifying records, between 1 % and
-10 % of them [theory-population: Which answers].
+sixth of the people alone; rare labels are merged into "(other)", neighbours of an ordered scale,
+also one of intervals such as "<5" and "10+", with each other; no answer has fewer than 2,000 people
+of the certifying records, between 1 % and 10 % of them [theory-population: Which answers].
 """
 
 import math
@@ -16,7 +16,7 @@ import numpy as np
 
 from seepage._numerics import Floats, Integers
 from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute
-from seepage.data.column_kinds import RARE_RECORDS, RARE_SHARES
+from seepage.data.column_kinds import RARE_RECORDS, RARE_SHARES, number_scale
 from seepage.data.table.bins import Edges, NumberSummary, bin_labels
 from seepage.data.table.values import number_label
 from seepage.errors import InputError
@@ -68,12 +68,15 @@ class AnswerRule:
         options, people = self.options, max(int(counts.sum()), 1)
         pool = options.pool
         if found.name in options.order:
-            return self._ordered(found, counts, people)
+            scale = [str(value) for value in options.order[found.name]]
+            return self._ordered(found, counts, people, scale)
         if found.edges:
             return self._numbers(found, counts, people, numbers)
         if pool is not None:
             least = max(2.0, pool * self.scale) if pool >= 1 else pool * people
         elif options.merges_answers and options.given_rule(found.name) != "none":
+            if counts.min() < self.share * people and (scale := number_scale(found.values)):
+                return self._ordered(found, counts, people, scale)
             least = self.share * people
         else:
             return with_catch_all(found, counts)
@@ -100,7 +103,10 @@ class AnswerRule:
         return Attribute(found.name, (*labels, *missing), edges, merged)
 
     def _labels(self, found: Attribute, counts: Integers, least: float, people: int) -> Attribute:
-        """Return the attribute with rare labels merged into "(other)"."""
+        """Return the attribute with rare labels merged into "(other)".
+
+        Where a common label must join them, it gives the answer its name: "Asian or other".
+        """
         order = np.argsort(counts, kind="stable").tolist()
         rare = {code for code in order if counts[code] < least}
         total = int(counts[list(rare)].sum())
@@ -108,21 +114,29 @@ class AnswerRule:
             kept = tuple(v for code, v in enumerate(found.values) if code not in rare)
             marginal = np.array([c for code, c in enumerate(counts.tolist()) if code not in rare])
             return with_catch_all(Attribute(found.name, kept), marginal) if kept else found
+        joining = list[str]()
         for code in order:
             if total >= least or len(rare) >= found.size - 1:
                 break
             if code not in rare:
                 rare.add(code)
                 total += int(counts[code])
+                joining.append(found.values[code])
         if len(rare) >= found.size - 1 and total < least:
             return found.restrict([order[-1]])
-        kept = tuple(v for code, v in enumerate(found.values) if code not in rare and v != OTHER)
+        other = " or ".join([*joining, "other"])
+        if not joining or MISSING in joining or OTHER in joining or other in found.values:
+            joining, other = [], OTHER
+        kept = [v for code, v in enumerate(found.values) if code not in rare and v != OTHER]
         last = [value for value in kept if value == MISSING]
-        return Attribute(found.name, (*(v for v in kept if v != MISSING), OTHER, *last))
+        merged = [(value, other) for value in (*joining, ALL_OTHERS) if joining]
+        values = (*(v for v in kept if v != MISSING), other, *last)
+        return Attribute(found.name, values, (), tuple(merged))
 
-    def _ordered(self, found: Attribute, counts: Integers, people: int) -> Attribute:
+    def _ordered(
+        self, found: Attribute, counts: Integers, people: int, scale: Sequence[str]
+    ) -> Attribute:
         """Return the attribute with neighbours of an ordered scale merged until none is rare."""
-        scale = [str(value) for value in self.options.order[found.name]]
         of = dict(zip(found.values, counts.tolist(), strict=True))
         for value in found.values:
             if value not in scale and value != MISSING:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
+from seepage.data import MISSING
 from seepage.data.table.values import (
     encoded,
     is_number_type,
@@ -67,7 +68,13 @@ DATE = re.compile(
     r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}([T ].*)?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}"
     r"|[0-9]{1,2}:[0-9]{2}(:[0-9]{2}.*)?"
 )
-STARTS_WITH_NUMBER = re.compile(r"\s*[\[(<>=≤≥]*\s*-?[0-9]")
+INTERVAL = re.compile(
+    r"\s*(?P<below>[<≤]=?|under|below|less than|up to)?(?P<above>[>≥]=?|over|above|more than)?"
+    r"[\s=\[($€£]*(?P<low>-?[0-9]+(,[0-9]{3})*(\.[0-9]+)?)"
+    r"(?P<more>\s*(\+|(or|and) (more|over|above|older|up)))?.*",
+    re.IGNORECASE,
+)
+"""A number or an interval of numbers: 5, <5, 10+, 18-24, 65 or more, $10,000 to $20,000."""
 TEXTS_FOR_MISSING = {"?", "na", "n/a", "#n/a", "null", "nan", ".", "-", "missing", "not available"}
 CODES_FOR_MISSING = re.compile(r"-[1-9]|-(7{2,}|8{2,}|9{2,})|[789]|9[78]|7{2,}|8{2,}|9{2,}|99+[78]")
 
@@ -91,7 +98,7 @@ class Profile:
     texts
         The label of each code that is a text, None for numbers; empty if all are numbers.
     beside
-        Texts beside numbers, counted as missing: at most three, beside at least three numbers.
+        Texts beside at least three numbers, counted as missing: at most three, and no intervals.
     form
         What their type tells of the values: "date", "ordered" or nothing.
     """
@@ -153,9 +160,11 @@ def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[st
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
     is_text = np.array([text is not None for text in texts], dtype=np.bool_)
     used = (counts > 0) & (is_text | ~np.isnan(numbers))
-    beside = used & is_text
-    if not 0 < np.count_nonzero(beside) <= 3 <= np.count_nonzero(used & ~is_text):
-        beside[:] = False
+    beside, strays = np.zeros_like(used), np.flatnonzero(used & is_text)
+    if len(strays) <= MIN_VALUES:
+        strays = np.array([k for k in strays if not INTERVAL.fullmatch(str(texts[k]))], dtype=int)
+    if len(strays) <= 3 <= np.count_nonzero(used & ~is_text):
+        beside[strays] = True
     used &= ~beside
     new = np.append(np.where(used, np.cumsum(used) - 1, used.sum()), used.sum())
     left = tuple(compress(texts, used)) if (used & is_text).any() else ()
@@ -179,8 +188,33 @@ def kind_of(column: Profile) -> tuple[str, str]:
         return ("answer" if values <= 2 else "ordered" if scale else "number"), ""
     if values > MIN_VALUES and _nearly_all(CODE, column.labels):
         return "code", ""
-    intervals = values > 2 and all(map(STARTS_WITH_NUMBER.match, column.labels))
-    return ("ordered" if column.form == "ordered" or intervals else "answer"), ""
+    ordered = column.form == "ordered" or number_scale(column.labels)
+    return ("ordered" if ordered else "answer"), ""
+
+
+def number_scale(labels: Sequence[str]) -> list[str]:
+    """Return labels that are numbers or intervals of numbers in ascending order, without missing.
+
+    Empty where another label is among them, or fewer than three.
+
+    Examples
+    --------
+    >>> number_scale(["5", "6", "10+", "<5", "(missing)"])
+    ['<5', '5', '6', '10+']
+    >>> number_scale(["18-24", "65 or more", "25-64"])
+    ['18-24', '25-64', '65 or more']
+    >>> number_scale(["1", "2", "never"])
+    []
+    """
+    places = dict[str, tuple[float, int]]()
+    for label in labels:
+        if label == MISSING:
+            continue
+        if (found := INTERVAL.fullmatch(label)) is None:
+            return []
+        side = -1 if found["below"] else 1 if found["above"] or found["more"] else 0
+        places[label] = float(found["low"].replace(",", "")), side
+    return sorted(places, key=places.__getitem__) if len(places) > 2 else []
 
 
 def _are_integers(column: Profile) -> bool:
