@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
+from syntax import PACKAGE, nodes_of, tree_of
+
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "seepage"
 
 LAYERS = [
     ["errors"],
@@ -47,7 +48,7 @@ class Module(NamedTuple):
 
 @cache
 def _module(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     module = Module([], [], [], list(_defined(tree)))
     for node, runs in _statements(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -134,17 +135,17 @@ def _private(name):
     return name.startswith("_") and not name.startswith("__")
 
 
-def _foreign_private_names(code, folder):
+def _foreign_private_names(nodes, folder):
     """Yield the private names of modules outside a folder that code imports or reads."""
     modules = {}
-    for node in ast.walk(ast.parse(code)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             modules |= {alias.asname: alias.name for alias in node.names if alias.asname}
         elif isinstance(node, ast.ImportFrom):
             modules |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
             if node.module.startswith("seepage.") and node.module.rpartition(".")[0] != folder:
                 yield from (f"{node.module}.{a.name}" for a in node.names if _private(a.name))
-    for node in ast.walk(ast.parse(code)):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and _private(node.attr):
             owner = ast.unparse(node.value)
             module = modules.get(owner, owner)
@@ -156,7 +157,7 @@ def test_a_private_name_stays_in_its_folder():
     """`_x` may be used by modules of the same folder; `seepage._x` modules by all."""
     for path in MODULES:
         folder = ".".join(("seepage", *path.relative_to(PACKAGE).parts[:-1]))
-        found = list(_foreign_private_names(path.read_text(encoding="utf-8"), folder))
+        found = list(_foreign_private_names(nodes_of(path), folder))
         assert not found, f"{path.relative_to(PACKAGE)} uses {found}"
 
 
@@ -172,7 +173,7 @@ def test_a_private_name_stays_in_its_folder():
     ],
 )
 def test_the_check_sees_private_names(code):
-    assert list(_foreign_private_names(code, "seepage.data.table"))
+    assert list(_foreign_private_names([*ast.walk(ast.parse(code))], "seepage.data.table"))
 
 
 def test_a_file_name_means_one_thing():

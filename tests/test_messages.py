@@ -3,16 +3,15 @@
 import ast
 import pickle
 import re
+from functools import cache
 from importlib import import_module
-from pathlib import Path
 
 import click
 
 from seepage.cli import COMMANDS
 from seepage.data import MISSING, OTHER
 from seepage.errors import InputError, Setting, Text
-
-PACKAGE = Path(__file__).parents[1] / "src" / "seepage"
+from syntax import PACKAGE, nodes_of
 
 OF_COMMANDS = {"data/datasets/__init__.py"}
 """Modules that name a command: downloading is one, without a public function."""
@@ -20,17 +19,18 @@ OF_COMMANDS = {"data/datasets/__init__.py"}
 
 def texts_of(module):
     """Return the line and value of each string of a module that is not a docstring."""
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = nodes_of(module)
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     return [
         (node.lineno, node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and id(node) not in docstrings
     ]
 
 
+@cache
 def library_texts():
     """Return place and text of the strings outside the command line, by module."""
     modules = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
@@ -111,7 +111,7 @@ ERRORS = ("InputError", "TableError", "DomainError", "ChannelError", "GuaranteeE
 def raised_errors():
     """Yield place, message and keywords of every error of the library."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             name = getattr(getattr(node, "func", None), "id", "")
             if isinstance(node, ast.Call) and name in ERRORS and node.args:
                 place = f"{path.relative_to(PACKAGE)}:{node.lineno}"
