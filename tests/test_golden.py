@@ -21,7 +21,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import seepage as sp
-from real_data import real_data
+from real_data import real_data, table_of
 
 FILE = Path(__file__).with_name("golden.json")
 COLUMNS = {
@@ -54,7 +54,10 @@ SHAPED_PEOPLE = {
 MORE_PEOPLE = 1.001
 MECHANISMS = ("grr", "oue", "olh", "ss", "exp", "rappor", "blh", "she")
 
-_frame = cache(lambda table: sp.dataset(table).read())
+
+@cache
+def _counted(table):
+    return sp.count_pairs(table_of(table))
 
 
 @cache
@@ -76,13 +79,13 @@ def _shaped(table):
 
 def _declared(table, columns):
     """The records of a table in the domain of all of it, declared: so they certify for people."""
-    domain = sp.Records.from_data(_frame(table), columns=columns).domain
-    return sp.Records.from_data(_frame(table), domain=domain)
+    domain = sp.Records.from_data(table_of(table), columns=columns).domain
+    return sp.Records.from_data(table_of(table), domain=domain)
 
 
 def counts(table):
     """The digest of all columns' pair counts, and their domain."""
-    pairs = sp.count_pairs(_frame(table))
+    pairs = _counted(table)
     values = json.dumps([[a.name, *a.values] for a in pairs.domain])
     return {"pairs": pairs.digest, "domain": _sha(values.encode()), "records": pairs.records}
 
@@ -91,7 +94,7 @@ def leakages(table):
     """Bound, exact leakage of a report and of a guess, confidence limits, with witnesses."""
     pairs = _records(table).pairs()
     bound = sp.leakage_matrix(pairs, 1.0)
-    wide = sp.leakage_matrix(sp.count_pairs(_frame(table)), 1.0)
+    wide = sp.leakage_matrix(_counted(table), 1.0)
     grr = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
     names = bound.domain.names
     witnesses = [
@@ -144,7 +147,7 @@ def plans(table):
 def reports(table):
     """Reports drawn with a seed, and the frequencies estimated from them."""
     plan = _product(table)
-    drawn = plan.perturb(_frame(table).slice(0, 3_000).select(list(COLUMNS[table])), rng=7)
+    drawn = plan.perturb(table_of(table).slice(0, 3_000).select(list(COLUMNS[table])), rng=7)
     estimate = plan.estimate(drawn)
     return {
         "estimate": estimate.to_arrow()["frequency"].to_pylist(),

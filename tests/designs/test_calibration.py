@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import seepage as sp
-from real_data import pairs_of, real_data
+from real_data import pairs_of, real_data, records_of
 from searches import find_budgets
 from seepage.data.datasets import make_survey
 from seepage.data.datasets.survey import survey_joint
@@ -134,7 +134,7 @@ def test_celeba_budget_of_the_paper():
 @real_data
 @pytest.mark.slow
 def test_celeba_budget_is_refuted():
-    data = Records.from_data(sp.dataset("celeba").read())
+    data = records_of("celeba")
     found = find_budgets(data, 10.0, guarantee="independent", mechanism="grr")
     goatee = data.domain.index("Goatee")
     assert goatee in refutations(found.problem, found.epsilons, [goatee])

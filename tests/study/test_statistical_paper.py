@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from real_data import pairs_of, real_data
+from real_data import pairs_of, real_data, table_of
 from seepage.study import estimate_leakage
 
 CELEBA_AGAINST_THE_BOUND = {
@@ -62,7 +62,7 @@ def test_adult_without_the_rare_countries_against_algorithm_1(epsilon):
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
 @pytest.mark.parametrize("name", ["grr", "exp"])
 def test_cardio_against_algorithm_1(name, epsilon):
-    corrected, plug_in = against_exact(sp.load_pairs("cardio"), name, epsilon)
+    corrected, plug_in = against_exact(pairs_of("cardio"), name, epsilon)
     assert corrected < plug_in < 5.5e-3
 
 
@@ -109,7 +109,7 @@ def test_oue_on_celeba_against_algorithm_2():
 @real_data
 def test_cardio_and_cholesterol():
     found = estimate_leakage(
-        sp.load_pairs("cardio"), mechanism="grr", epsilon=1.0, surrogates=999, rng=1
+        pairs_of("cardio"), mechanism="grr", epsilon=1.0, surrogates=999, rng=1
     )
     assert found["cholesterol", "cardio"].plug_in == pytest.approx(0.3381, abs=0.01)
     assert found["cardio", "cholesterol"].plug_in == pytest.approx(0.1769, abs=0.01)
@@ -135,7 +135,7 @@ def test_the_four_by_four_example(epsilon, forward, backward):
 @real_data
 def test_total_leakage_of_male_by_three_sources():
     sources = ["No_Beard", "Wearing_Necklace", "Smiling"]
-    table = sp.dataset("celeba").read().select(["Male", *sources])
+    table = table_of("celeba").select(["Male", *sources])
     single, joint = [], []
     for epsilon in (1.0, 3.0):
         call = {"surrogates": 99, "rng": 1}

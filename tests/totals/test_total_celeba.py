@@ -1,20 +1,17 @@
 """Totals of CelebA: the sum is exceeded, the witness refutes it, `sampled` certifies."""
 
-import os
 import time
 
 import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.data.records import Records
+from real_data import real_data, records_of
 from seepage.totals.likelihood_columns import likelihood_columns
 from seepage.totals.total import total_leakage
 from seepage.totals.witness_search import search_witness
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
-)
+pytestmark = real_data
 
 EQUAL_BUDGET = 0.9264
 """What the sum allows for every attribute at a limit of 10 [theory-totals]."""
@@ -22,7 +19,7 @@ EQUAL_BUDGET = 0.9264
 
 @pytest.fixture(scope="module")
 def celeba():
-    return Records.from_data(sp.dataset("celeba").read())
+    return records_of("celeba")
 
 
 def exceeded(celeba, sets):

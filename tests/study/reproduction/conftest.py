@@ -5,15 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from real_data import pairs_of
+from real_data import pairs_of, records_of
 from seepage.study.reproduction.paper_data import Data
 
 
 class CountedOnce(Data):
-    """The data, with pair counts that all tests of a process share."""
+    """The data, with pair counts and records that all tests of a process share."""
 
     def pairs(self, name):
         return pairs_of(name)
+
+    @property
+    def celeba(self):
+        return records_of("celeba")
 
 
 @pytest.fixture(scope="session")
