@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
@@ -307,6 +307,15 @@ _one_thread: list[Any] = []
 """One entry per open context; the first holds the limiter that restores the threads."""
 
 
+@cache
+def _blas() -> Any:
+    """Return the BLAS libraries of NumPy and SciPy; finding them takes milliseconds."""
+    import scipy.linalg  # noqa: F401 (loads SciPy's own)
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread: faster for systems of up to some hundred unknowns.
@@ -315,10 +324,9 @@ def one_blas_thread() -> Iterator[None]:
     times as long with two threads as with one.  The limit holds for the whole process while any
     such context is open.
     """
-    from threadpoolctl import threadpool_limits
-
     with _threads_lock:
-        _one_thread.append(None if _one_thread else threadpool_limits(1, "blas"))
+        limited = None if _one_thread else _blas().limit(limits=1, user_api="blas")
+        _one_thread.append(limited)
     try:
         yield
     finally:

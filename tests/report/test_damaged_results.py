@@ -16,12 +16,15 @@ from seepage import report as page
 from seepage.analysis import sealed
 from seepage.errors import InputError
 
-SAVED = Path(__file__).parent / "result.json"
+SAVED = (Path(__file__).parent / "result.json").read_text(encoding="utf-8")
 JUNK = [None, True, -1, 7, 0.5, 1e308, "x", "NaN", "inf", "-inf", [], {}, [[]], [None], {"x": 1}]
 
 
 def _saved():
-    return json.loads(SAVED.read_text(encoding="utf-8"))
+    return json.loads(SAVED)
+
+
+ORIGINAL = _saved()
 
 
 def _places(node, path=()):
@@ -47,7 +50,7 @@ def _edited(path, junk):
     return result
 
 
-PLACES = [path for path in _places(_saved()) if path]
+PLACES = [path for path in _places(ORIGINAL) if path]
 
 
 def _rejected(result, place):
@@ -62,7 +65,7 @@ def test_any_edit_is_rejected(tmp_path, key):
     for path in PLACES:
         if path[0] == key:
             for edited in (_edited(path, junk) for junk in [..., *JUNK]):
-                if edited != _saved():
+                if edited != ORIGINAL:
                     _rejected(edited, tmp_path / "result.json")
 
 
@@ -165,7 +168,7 @@ def test_infinite_evidence_is_loaded_as_numbers(tmp_path):
 
 @pytest.mark.parametrize("size", [0, 1, 100, 2000, -1])
 def test_a_truncated_file_is_rejected(tmp_path, size):
-    (tmp_path / "result.json").write_bytes(SAVED.read_bytes().rstrip()[:size])
+    (tmp_path / "result.json").write_bytes(SAVED.encode().rstrip()[:size])
     done = run("report", "result.json", cwd=tmp_path)
     assert done.returncode == 2
     assert "is no JSON" in done.stderr
