@@ -20,12 +20,6 @@ from seepage.errors import DomainError
 
 Metric = Literal["mi", "nmi", "pcc"]
 
-METRICS: dict[str, str] = {
-    "mi": "mutual information in nats",
-    "nmi": "mutual information over joint entropy, 0 to 1",
-    "pcc": "Pearson correlation of the integer codes, -1 to 1",
-}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CorrelationMatrix(Result):
@@ -66,7 +60,8 @@ class CorrelationMatrix(Result):
 
     def _headline(self) -> str:
         sample = ", of a sample" if self.cautions else ""
-        return f"CorrelationMatrix({METRICS[self.metric]}, {len(self.domain)} attributes{sample})"
+        name = METRICS[self.metric][0]
+        return f"CorrelationMatrix({name}, {len(self.domain)} attributes{sample})"
 
     def _columns(self) -> dict[str, list[Any]]:
         names = self.domain.names
@@ -117,15 +112,14 @@ def correlation_matrix(data: Any, options: CorrelationOptions) -> CorrelationMat
     >>> nmi.values.shape, round(nmi["sex", "relationship"], 3)
     ((15, 15), 0.146)
     """
-    _checks.choice(options.metric, "metric", METRICS)
+    _, measure = METRICS[_checks.choice(options.metric, "metric", METRICS)]
     pairs = as_pairs(data, **options.reading)
     count = len(pairs.domain)
     result = np.zeros((count, count))
     for first, second, tables in pairs.tables_by_shape():
-        values = _MEASURES[options.metric](tables)
-        result[first, second] = result[second, first] = values
+        result[first, second] = result[second, first] = measure(tables)
     for index, marginal in enumerate(pairs.marginals):
-        result[index, index] = _MEASURES[options.metric](np.diag(marginal)[None])[0]
+        result[index, index] = measure(np.diag(marginal)[None])[0]
     result.flags.writeable = False
     return CorrelationMatrix(pairs, options.metric, result)
 
@@ -169,8 +163,9 @@ def _divide(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=quotient, where=denominator > 0)
 
 
-_MEASURES = {
-    "mi": _mutual_information,
-    "nmi": _normalised_information,
-    "pcc": _pearson,
+METRICS = {
+    "mi": ("mutual information in nats", _mutual_information),
+    "nmi": ("mutual information over joint entropy, 0 to 1", _normalised_information),
+    "pcc": ("Pearson correlation of the integer codes, -1 to 1", _pearson),
 }
+"""What each measure is, and its function from a stack of tables, by name."""
