@@ -25,10 +25,8 @@ WORD = 64
 entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 """Decorator of a function called from Python; the machine code is cached on disk."""
 
-compiled: Any = numba.njit(
-    nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
-"""Decorator of a function called from compiled functions."""
+compiled: Any = extending.register_jitable(error_model="numpy")
+"""Decorator of a function called from compiled functions only, so it gets no wrapper for Python."""
 
 intrinsic: Any = extending.intrinsic
 
