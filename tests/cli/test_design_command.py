@@ -60,7 +60,7 @@ def test_a_design_is_printed_and_saved(folder):
 
 def test_a_design_is_for_the_population_by_default(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 2, "--seconds", 0.5, "--confidence", 0.9),
+        *("design", "survey.csv", "--limit", 2, "--seconds", 3, "--confidence", 0.9),
         *("-o", "people.json"),
         cwd=folder,
     )
@@ -84,7 +84,7 @@ def test_a_design_is_for_the_population_by_default(folder):
 
 
 def test_a_sample_is_enough_for_the_population_only(folder):
-    arguments = ("design", "survey.csv", "--limit", 2, "--seconds", 0.5, "--sample", 1000)
+    arguments = ("design", "survey.csv", "--limit", 2, "--seconds", 2, "--sample", 1000)
     done = run(*arguments, "-o", "sample.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "1,000 records (a random sample of 1," in done.stdout
@@ -97,7 +97,7 @@ def test_a_sample_is_enough_for_the_population_only(folder):
 
 def test_options_reach_the_design(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 2, "--limit-of", "age=none", "--seconds", 0.5),
+        *("design", "survey.csv", "--limit", 2, "--limit-of", "age=none", "--seconds", 2),
         *("--known", "income", "--never", "age,sleep", "--record-limit", 3),
         *("--want", "coffee x sleep", "--importance", "age=2", "--format", "json"),
         cwd=folder,
@@ -240,7 +240,7 @@ def test_merged_answers_are_not_called_deciles(tmp_path):
     pa.csv.write_csv(
         pa.table({"height": heights, "coffee": ["no", "yes"] * 2000}), tmp_path / "t.csv"
     )
-    words = ["t.csv", "--columns", "height,coffee", "--limit", 2, "--seconds", 0.5]
+    words = ["t.csv", "--columns", "height,coffee", "--limit", 2, "--seconds", 1]
     merged, as_is = (
         run("design", *words, *more, cwd=tmp_path) for more in ([], ["--answers", "as-is"])
     )

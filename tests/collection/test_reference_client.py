@@ -165,7 +165,7 @@ def test_people_with_values_that_no_record_had_can_report():
     table = pa.table(
         {"job": ["nurse"] * 1500 + ["smith"] * 1500, "age": [17, 40, 40, 66, 90] * 600}
     )
-    plan = sp.design(table, 2.0, seconds=0.5)
+    plan = sp.design(table, 2.0, seconds=1)
     record = {"job": "pilot", "age": 131}
     report = perturb_record(plan.wire, 1, record, bytes(form_bytes(plan.wire, 1)))
     assert report["form"] == 1

@@ -201,5 +201,5 @@ def test_samples_of_hospital_records_keep_their_promises(samples):
 def test_resamples_of_adult_keep_the_limits_with_answers_chosen(samples):
     table = sp.dataset("adult").read().to_pandas().drop(columns=["fnlwgt", "education-num"])
     drawn = _draws(table, len(table), samples)
-    kept = [sp.design(one, 2.0, seconds=0.5, bins=None).check(table).within for one in drawn]
+    kept = [sp.design(one, 2.0, seconds=1, bins=None).check(table).within for one in drawn]
     assert np.mean(kept) >= 0.95

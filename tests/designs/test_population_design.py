@@ -153,7 +153,7 @@ def test_a_seeded_sample_of_a_table_is_designed_from():
 
 def test_limits_that_differ_are_kept_and_budgets_do_not_depend_on_other_records():
     limits = {"a0": 0.4, "a1": 1.0, "a2": 1.5, "a3": None, "a4": 1.0}
-    found = find_design(drawn(40_000), limits, seconds=1)
+    found = find_design(drawn(40_000), limits, seconds=2)
     assert worst(found, chances()) <= 1e-12
     for form in found.forms:
         level = max(form.epsilons)
@@ -183,7 +183,7 @@ def test_tables_too_large_rest_on_their_budgets():
     rng = np.random.default_rng(0)
     domain = Domain([Attribute(f"b{i}", tuple(map(str, range(40)))) for i in range(3)])
     records = Records(domain, rng.integers(0, 40, (2000, 3)))
-    found = find_design(records, 1.0, seconds=1)
+    found = find_design(records, 1.0, seconds=2)
     whole = [form for form in found.forms if len(form.attributes) == 3]
     assert {form.guarantee for form in whole} <= {"worst"}
     calibrated = next(one for one in found.comparison if one.name == CALIBRATED)

@@ -218,7 +218,7 @@ def test_the_totals_in_the_table_are_those_of_a_direct_computation(shape):
 
 def test_a_plan_says_how_many_people_are_in_the_table_and_how_many_certify():
     table = sp.make_survey(3_000, rng=3).select(["coffee", "screen", "sleep"])
-    plan = sp.design(table, 2.0, seconds=0.5)
+    plan = sp.design(table, 2.0, seconds=2)
     certify, fixed = plan.provenance.records, plan.provenance.settings["fixing records"]
     assert certify + fixed == 3_000
     said = f"3,000 records ({certify:,} records certify it, {fixed:,} fixed the answers)"
@@ -226,4 +226,4 @@ def test_a_plan_says_how_many_people_are_in_the_table_and_how_many_certify():
     page = plan_page(plan)
     assert said in page
     assert f"{certify:,} records that certify the limits, and {fixed:,} that fixed" in page
-    assert "fixed the answers" not in ground(sp.design(table, 2.0, seconds=0.5, scope="table"))
+    assert "fixed the answers" not in ground(sp.design(table, 2.0, seconds=1, scope="table"))
