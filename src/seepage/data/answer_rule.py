@@ -127,10 +127,10 @@ class AnswerRule:
         other = " or ".join([*joining, "other"])
         if not joining or MISSING in joining or OTHER in joining or other in found.values:
             joining, other = [], OTHER
-        kept = [v for code, v in enumerate(found.values) if code not in rare and v != OTHER]
-        last = [value for value in kept if value == MISSING]
+        shown = [v for code, v in enumerate(found.values) if code not in rare and v != OTHER]
+        last = [value for value in shown if value == MISSING]
         merged = [(value, other) for value in (*joining, ALL_OTHERS) if joining]
-        values = (*(v for v in kept if v != MISSING), other, *last)
+        values = (*(v for v in shown if v != MISSING), other, *last)
         return Attribute(found.name, values, (), tuple(merged))
 
     def _ordered(
