@@ -186,3 +186,22 @@ def test_a_leak_through_a_skip_pattern_is_listed_as_that(tmp_path):
     assert f"  {sentence}\n" in done.stdout
     unrelated = people.set_column(1, "packs", pa.array(packs[1:] + packs[:1]))
     assert "skip pattern" not in report_page(sp.analyse(unrelated, 1.0))
+
+
+def test_a_limit_is_decided_by_totals_that_look_at_the_records(tmp_path):
+    rng = np.random.default_rng(3)
+    coins = rng.integers(0, 2, (3, 4_000))
+    people = pa.table({"a": coins[0], "b": coins[1], "same": coins[0], "c": coins[2]})
+    found = sp.analyse(people, 1.0, mechanism="grr", limit=1.5)
+    assert {total.guarantee for total in found.totals.totals} >= {"exact", "witness"}
+    states = {j.attribute: j.state for j in found.verdict.judgements}
+    assert states == {"a": "exceeded", "same": "exceeded", "b": "within", "c": "within"}
+    plain = ["worst", "independent"]
+    assert [t.guarantee for t in sp.analyse(people, 1.0).totals.totals] == plain
+    assert [t.guarantee for t in sp.analyse(people, 1.0, guarantee="auto").totals.totals] == plain
+    pairs = sp.count_pairs(people)
+    assert [t.guarantee for t in sp.analyse(pairs, 1.0, limit=1.5).totals.totals] == plain
+    pa.csv.write_csv(people, tmp_path / "people.csv")
+    command = ("analyse", tmp_path / "people.csv", "--mechanism", "grr", "--limit", "1.5")
+    assert "2 exceeded, proven by exact" in run(*command, "--guarantee", "auto").stdout
+    assert "exact" not in run(*command, "--guarantee", "worst").stdout

@@ -237,7 +237,8 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     >>> found.to_arrow().column_names
     ['target', 'source', 'leakage', 'delta', 'epsilon', 'mechanism', 'view']
     """
-    names = _checks.choices(options.guarantee, "guarantee", GUARANTEES)
+    known = _checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
+    names, small = [name for name in known if name != "auto"], False
     given = vars(options)
     settings = TotalSettings(**{name: given[name] for name in SHARED_SETTINGS})
     named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
@@ -248,8 +249,11 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     if not is_counted(data, datasets=True):
         from seepage.data.data_check import settle  # imports readers of files, and pandas
 
-        data, settled, notes = settle(data, options, asked=False, stacklevel=4)
+        data, settled, notes, small = settle(data, options, asked=False, stacklevel=4)
         reading = {**reading, **settled}
+    if known == ["auto"]:
+        decides = small and options.limit is not None and options.sample is None
+        names = ["worst", "independent", *(["exact", "witness"] if decides else [])]
     if options.sample is not None:
         reading |= {"sample": options.sample, "rng": options.rng}
     needs_records = bool(

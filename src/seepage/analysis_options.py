@@ -29,8 +29,9 @@ class AnalysisOptions(DataOptions):
         `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
     guarantee
         Guarantees of the totals: exact, merged, worst, sampled, independent, sum, witness, or
-        `"all"`.  See `total_leakage`.  Those whose requirements are not met are in
-        `totals.unavailable`, with the reason.
+        `"all"`.  By default worst and independent; with a limit also exact and witness, which may
+        decide it, for a table of at most 131,072 records.  See `total_leakage`.  Those whose
+        requirements are not met are in `totals.unavailable`, with the reason.
     delta
         Delta of (epsilon, delta)-LDP.  Or one for each attribute.
     min_count
@@ -64,9 +65,7 @@ class AnalysisOptions(DataOptions):
     mechanism: Any = option(None, short="-m", type=str, each=True)
     limit: Any = option(None, type=float, each=True)
     view: Literal["report", "inferred"] = option("report")
-    guarantee: str | Iterable[str] = option(
-        ("independent", "worst"), type=Sequence[str], metavar="A,B,...|all"
-    )
+    guarantee: str | Iterable[str] = option("auto", type=Sequence[str], metavar="A,B,...|all")
     delta: Any = option(0.0, type=float)
     min_count: float = option(0.0)
     prior: float = option(0.0)

@@ -160,7 +160,8 @@ def questionnaire_page(plan: Any, options: QuestionnaireOptions) -> str:
     to the endpoint, and nothing else.
     """
     texts_shown = [] if options.labels is None else read_labels(options.labels, plan.domain)
-    endpoint, is_own = options.endpoint, options.endpoint == OWN_ENDPOINT
+    endpoint = options.endpoint
+    is_own = isinstance(endpoint, str) and endpoint == OWN_ENDPOINT
     strings, heading = read_texts(options.texts), plan.provenance.settings.get("title", "Survey")
     address = endpoint if endpoint is None or is_own else checked_endpoint(endpoint)
     allowed = "'none'" if address is None else address.partition("?")[0]

@@ -292,8 +292,10 @@ def check(data: Any, options: TableOptions) -> DataCheck:
 
 def settle(
     data: Any, options: Any, *, asked: bool, stacklevel: int
-) -> tuple[Any, dict[str, Any], list[Text]]:
+) -> tuple[Any, dict[str, Any], list[Text], bool]:
     """Return data, table options that leave out what is no answer, and notes; warn of these once.
+
+    Last, whether the table is known to have no more than `MAX_RECORDS` records.
 
     Parameters
     ----------
@@ -307,7 +309,7 @@ def settle(
         The caller to whom the warning is attributed, as in `warnings.warn`.
     """
     if is_counted(data, datasets=True) or options.domain is not None:
-        return data, {}, []
+        return data, {}, [], False
     source = _opened(data, options)
     found = _check_table(source, options, asked=asked)
     if not found.used:
@@ -330,7 +332,7 @@ def settle(
         warnings.warn(DataWarning(joined("; ", notes)), stacklevel=stacklevel)
     if source.frame is not None and not is_spark_frame(data):
         data = source.frame.to_native()
-    return data, chosen, notes
+    return data, chosen, notes, found.whole
 
 
 def _opened(data: Any, options: TableOptions) -> Source:

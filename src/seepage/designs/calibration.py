@@ -228,7 +228,7 @@ def calibrated(data: Any, options: CalibrationOptions) -> Calibration:
     Some ten evaluations of the totals.
     """
     guarantee = options.guarantee
-    data, settled, found = settle(data, options, asked=True, stacklevel=5)
+    data, settled, found, _ = settle(data, options, asked=True, stacklevel=5)
     certain = guarantee in FOR_POPULATION and options.scope != "table"
     reading = options.records_options(options.rng, "population" if certain else "table")
     counted = as_counted(data, **reading | settled)
