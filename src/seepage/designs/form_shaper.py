@@ -54,6 +54,13 @@ MAX_SHAPED_PER_ROUND = 8
 MIN_ROUND_DECREASE = 3e-3
 """Minimum relative decrease of the objective in a round; shaping ends after a smaller one."""
 
+EXPECTED_RATIOS = (1.01, 1.1, 1.15, 1.25)
+"""Ratios of shaped to product gain that are expected before any form of 1, 2, 3 or more questions
+is shaped."""
+
+RECORD_LIMIT_ROUNDING = 1e-9
+"""Nats by which the record limit of a certified report is lowered: room for rounding."""
+
 RECORD_LIMIT_MARGIN = 0.98
 """Factor of the record limit on a fifth of the records, whose frequencies have a sampling error."""
 
@@ -86,7 +93,7 @@ class FormShaper:
     def __init__(self, certifier: Certifier, counter: FormCounter, timer: Timer) -> None:
         problem = certifier.problem
         self.problem, self.counter, self.timer = problem, counter, timer
-        self.confidence = certifier.confidence
+        self.certifier, self.confidence = certifier, certifier.confidence
         limits = zip(problem.domain.names, problem.limits.tolist(), strict=True)
         self.protected = {name: limit for name, limit in limits if math.isfinite(limit)}
         self.shaped_attributes: set[tuple[str, ...]] = set()
@@ -111,40 +118,44 @@ class FormShaper:
     def _candidates(
         self, pool: FormPool, search: FormSearch, solution: ShareSolution
     ) -> list[Form]:
-        """Return forms not shaped yet whose expected gain is above phi, in descending order."""
+        """Return forms not shaped yet whose expected gain is above phi, in descending order.
+
+        Their budgets are certified: the product bounds the leakage about the whole record.
+        """
         forms = [*pool.forms, *(form for form in search.fitted.values() if form is not None)]
+        new = [
+            form
+            for form in forms
+            if form.is_product
+            and form.attributes not in self.shaped_attributes
+            and self.can_improve(form)
+        ]
+        promising = self._best(new, solution)[: 2 * MAX_SHAPED_PER_ROUND]
+        certified = [self.certifier.certify(form) for form in promising]
+        return self._best(certified, solution)[:MAX_SHAPED_PER_ROUND]
+
+    def _best(self, forms: Iterable[Form], solution: ShareSolution) -> list[Form]:
+        """Return the form of largest expected gain for each set of attributes, best first."""
         best: dict[tuple[str, ...], tuple[float, Form]] = {}
         for form in forms:
-            is_new = form.is_product and form.attributes not in self.shaped_attributes
-            if is_new and self.can_improve(form):
-                gain = self.problem.gain(form, solution.prices) * self._mean_ratio(
-                    len(form.attributes)
-                )
-                if gain > best.get(form.attributes, (0.0, form))[0]:
-                    best[form.attributes] = gain, form
+            ratio = self._expected_ratio(len(form.attributes))
+            gain = self.problem.gain(form, solution.prices) * ratio
+            if gain > best.get(form.attributes, (0.0, form))[0]:
+                best[form.attributes] = gain, form
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], self.problem.indices(pair[1])))
         threshold = solution.objective * (1 + MIN_REDUCED_GAIN)
-        return [form for gain, form in ordered[:MAX_SHAPED_PER_ROUND] if gain > threshold]
+        return [form for gain, form in ordered if gain > threshold]
 
-    def _mean_ratio(self, questions: int) -> float:
-        """Return the mean ratio of shaped to product gain: of forms of this size, else of all."""
-        ratios = self.ratios.get(questions) or [r for some in self.ratios.values() for r in some]
-        return float(np.mean(ratios)) if ratios else 1.0
+    def _expected_ratio(self, questions: int) -> float:
+        """Return the mean ratio of shaped to product gain of forms of this size, and the prior."""
+        prior = EXPECTED_RATIOS[min(questions, len(EXPECTED_RATIOS)) - 1]
+        return float(np.mean([prior, *self.ratios.get(questions, [])]))
 
     # Shaping ------------------------------------------------------------------------------------
 
     def improve(self, pool: FormPool, search: FormSearch) -> Iterator[ShareSolution]:
-        """Shape forms of the solution, then candidates; yield the solution after each round.
-
-        Candidates from the start if forms were shaped before, so that their gain is known.
-        """
-        forms = [
-            form
-            for form in pool.support(MIN_SHAPED_SHARE)
-            if form.is_product and self.can_improve(form)
-        ]
-        if self.ratios:
-            forms = self._candidates(pool, search, pool.solution)
+        """Shape the best candidates; yield the solution after each round."""
+        forms = self._candidates(pool, search, pool.solution)
         while forms and not self.timer.expired():
             before = pool.solution
             shaped = self.shaped(forms, before.prices, ROUGH)
@@ -217,7 +228,7 @@ class FormShaper:
             "wanted": self._wanted(form, prices),
             "rows": self._rows(form),
             "stop": self.stop.is_set,
-            **effort,
+            **(effort if len(form.attributes) > 1 else FINE),
         }
         if self.confidence is not None:
             report = select_report(table, self.protected, self.confidence, **options)
@@ -250,18 +261,26 @@ class FormShaper:
     def _with_report(self, report: ShapedReport, totals: list[float]) -> Form:
         return Form.of(MatrixChannel.of_shaped(report), "exact", totals)
 
-    def certified(self, forms: Sequence[Form], rest: FormCounter, whole: FormCounter) -> list[Form]:
+    def certified(
+        self,
+        forms: Sequence[Form],
+        rest: FormCounter,
+        whole: FormCounter,
+        record_limits: Mapping[tuple[str, ...], float],
+    ) -> list[Form]:
         """Return the shaped forms that independent records certify for the population.
 
         The forms were selected on other records than `rest`; a union bound over them shares the
-        confidence.
+        confidence.  Record limits are by attributes.
         """
         assert self.confidence is not None
         level = 1 - (1 - self.confidence) / max(len(forms), 1)
         certified = list[Form]()
         for form in forms:
             assert isinstance(form.channel, MatrixChannel)
-            found = certified_report(form.channel.shaped, self.protected, rest, whole, level)
+            record_limit = record_limits.get(form.attributes, math.inf) - RECORD_LIMIT_ROUNDING
+            shaped = form.channel.shaped
+            found = certified_report(shaped, self.protected, rest, whole, level, record_limit)
             if found is not None:
                 report, leakages = found
                 epsilon = report.mechanism.realised_epsilon
@@ -341,27 +360,26 @@ def _shape_for_population(run: "DesignRun") -> None:
     shaper = FormShaper(inner.certifier, FormCounter(fifth), timer)
     try:
         inner.start()
-        for cells in POPULATION_CELLS:
+        for cells in (math.inf, *POPULATION_CELLS):
             inner.problem.max_cells = cells
             end = seconds * POPULATION_SHAPING_END
             timer.seconds = min(timer.elapsed + seconds * POPULATION_SEARCH, end)
             inner.search()
             timer.seconds = end
-            inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
+            if math.isfinite(cells):
+                inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
         inner.run_rounds(shaper.refine(inner.pool))
-        chosen = [form for form in inner.pool.support(MIN_SHAPED_SHARE) if not form.is_product]
         timer.seconds = seconds
-        certified = shaper.certified(chosen, FormCounter(rest), run.problem.scorer.counter)
-        small = [
-            form
-            for form in inner.pool.support(MIN_SHAPED_SHARE)
-            if run.search_forms.is_small(run.problem.indices(form))
-        ]
+        used = inner.pool.support(MIN_SHAPED_SHARE)
         products = {
             form.attributes: run.certifier.certify(run.problem.fit(run.problem.indices(form)))
-            for form in (*small, *certified)
-            if len(form.attributes) > 1
+            for form in used
+            if len(form.attributes) > 1 and run.search_forms.is_small(run.problem.indices(form))
         }
+        records = {attributes: product.record for attributes, product in products.items()}
+        chosen = [form for form in used if not form.is_product]
+        counters = FormCounter(rest), run.problem.scorer.counter
+        certified = shaper.certified(chosen, *counters, records)
     except KeyboardInterrupt:
         run.ended = "interrupted"
         return

@@ -316,7 +316,12 @@ def select_report(
     Options are those of `shape_form`; None as there.
     """
     level = statement_level(table, math.prod(table.sizes) * (sum(table.sizes) + 1), confidence)
-    protected = {name: at for name, at in limits.items() if len(table.targets[name]) > 1}
+    record_limit = options["record_limit"]  # no leakage is above it
+    protected = {
+        name: limit
+        for name, limit in limits.items()
+        if len(table.targets[name]) > 1 and limit < record_limit
+    }
     certified = partial(CertifiedReports, table=table, target_limits=protected, level=level)
     cone = certified if protected else AdmissibleReports
     coarse = {
@@ -333,6 +338,7 @@ def certified_report(
     rest: FormCounter,
     whole: FormCounter,
     confidence: float,
+    record_limit: float = math.inf,
 ) -> tuple[ShapedReport, dict[str, float]] | None:
     """Return a report mixed with the neutral one until its limits are certified, and its leakages.
 
@@ -350,20 +356,34 @@ def certified_report(
         Counts all records, for the nominal frequencies.
     confidence
         Confidence level of all limits at once.
+    record_limit
+        Maximum leakage about the whole record.  It may depend on all records: the statements hold
+        for every share that is kept.
     """
     table = AnswerCounts.of(rest, selected.table.sources, limits)
     level = statement_level(table, selected.mechanism.outputs + 1, confidence)
     reports, shares = selected.reports, selected.nominal @ selected.mechanism.channel()
     kept, reduction = kept_share(reports, table, limits, level), START_REDUCTION
+    kept = min(kept, _share_within(reports, record_limit))
+    data_free = [one._replace(limit=min(one.limit, record_limit)) for one in selected.data_free]
     while kept > MIN_KEPT:
         mixed = kept * reports + (1 - kept)
-        thresholds = mixture_thresholds(mixed, shares, selected.data_free)
+        thresholds = mixture_thresholds(mixed, shares, data_free)
         channel = np.asarray(thresholds / CERTAIN, dtype=np.float64)
         leakages = population_leakages(channel, table, level)
         if all(leakages[name] <= limit for name, limit in limits.items()):
             nominal = AnswerCounts.of(whole, selected.table.sources)
             wanted, rows = selected.wanted, selected.rows
-            report = shaped_report(thresholds, nominal, wanted, rows, selected.data_free)
+            report = shaped_report(thresholds, nominal, wanted, rows, data_free)
             return None if report is None else (report, leakages)
         kept, reduction = kept * (1 - reduction), min(2 * reduction, 0.5)
     return None
+
+
+def _share_within(reports: Floats, limit: float) -> float:
+    """Return the largest t for which no two cells of t w + 1 - t have a log-ratio above a limit."""
+    if not math.isfinite(limit):
+        return 1.0
+    ratio = math.exp(limit)
+    slopes = reports.max(axis=1) - 1 - ratio * (reports.min(axis=1) - 1)
+    return min(1.0, (ratio - 1) / float(slopes.max()))
