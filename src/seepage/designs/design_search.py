@@ -20,7 +20,13 @@ from seepage.designs import DesignOptions
 from seepage.designs.a_optimal import FormPool, ShareSolution
 from seepage.designs.form import Form, remarks, with_shares
 from seepage.designs.form_problem import FormProblem, Indices, equal_split, make_form_problem
-from seepage.designs.form_search import Certifier, FormSearch, Timer, generate_forms
+from seepage.designs.form_search import (
+    MAX_IDLE_ROUNDS,
+    Certifier,
+    FormSearch,
+    Timer,
+    generate_forms,
+)
 from seepage.designs.form_shaper import shape_forms
 from seepage.designs.form_totals import ExactForms
 from seepage.designs.population_certifier import PopulationCertifier
@@ -259,11 +265,11 @@ class DesignRun:
         certified = None if fitted is None else self.certifier.certify(fitted)
         return certified if certified is not None and certified.max_budget > 0 else None
 
-    def search(self) -> None:
+    def search(self, patience: int = MAX_IDLE_ROUNDS) -> None:
         """Run column generation; an interrupt ends it and keeps the last complete round."""
         rng = np.random.default_rng(self.options.rng)
         stages = (
-            generate_forms(self.search_forms, self.pool, self.certifier, rng, thorough)
+            generate_forms(self.search_forms, self.pool, self.certifier, rng, thorough, patience)
             for thorough in (False, True)
         )
         self.run_rounds(chain.from_iterable(stages))

@@ -31,6 +31,9 @@ MIN_STEP_GAIN = 1e-6
 MAX_IDLE_ROUNDS = 8
 """Rounds in a row without an improving form after which the thorough search ends."""
 
+FIRST_IDLE_ROUNDS = 2
+"""The same of searches before forms are shaped, after which it goes on."""
+
 STARTS_PER_ROUND = 6
 """Number of start forms of the local search per pricing round."""
 
@@ -44,6 +47,9 @@ The thorough search, which also swaps and shrinks forms, follows."""
 
 MIN_EQUAL_BUDGET_GAIN = 0.7
 """Minimum g_f / phi with equal budgets; refined budgets can then lift the gain above phi."""
+
+MIN_PAIR_GAIN = 0.8
+"""Minimum g_f / phi of a pair that is certified in a round without an improving form."""
 
 MAX_CANDIDATES = 16
 """Maximum number of candidates counted per growing step, in descending order of their bounds."""
@@ -262,6 +268,7 @@ def generate_forms(
     certifier: Certifier,
     rng: np.random.Generator,
     thorough: bool = True,
+    patience: int = MAX_IDLE_ROUNDS,
 ) -> Iterator[ShareSolution]:
     """Add improving forms to the pool until none is found; yield the solution after each round.
 
@@ -275,10 +282,12 @@ def generate_forms(
         Generator for the start forms.
     thorough
         Whether attributes are also swapped and removed, not only added.
+    patience
+        Rounds in a row without an improving form after which a thorough search ends.
     """
     idle = 0
     singles = {search.problem.indices(form): form for form in reversed(pool.forms)}
-    while idle < (MAX_IDLE_ROUNDS if thorough else 1) and not search.timer.expired():
+    while idle < (patience if thorough else 1) and not search.timer.expired():
         solution = pool.solution
         new, seen = list[Form](), set[tuple[str, ...]]()
         for start in _starts(search, pool, singles, solution.prices, rng):
@@ -308,10 +317,12 @@ def _improving_pairs(search: FormSearch, pool: FormPool, certifier: Certifier) -
     """Return pairs that improve once certified, even if not with the budgets of the search."""
     solution = pool.solution
     pairs = [form for form in search.fitted.values() if form and len(form.attributes) == 2]
-    pairs.sort(key=lambda form: -search.problem.gain(form, solution.prices))
+    gains = {pair.attributes: search.problem.gain(pair, solution.prices) for pair in pairs}
+    pairs.sort(key=lambda pair: -gains[pair.attributes])
     improving = []
     for pair in pairs[: certifier.max_pairs]:
-        if search.timer.expired():
+        is_small = gains[pair.attributes] < MIN_PAIR_GAIN * solution.objective
+        if is_small or search.timer.expired():
             break
         form = certifier.certify(pair, solution.prices)
         if pool.is_improving(form, solution):

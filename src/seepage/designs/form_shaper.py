@@ -26,7 +26,7 @@ from seepage.designs.a_optimal import MIN_REDUCED_GAIN, FormPool, Precisions, Sh
 from seepage.designs.admissible_reports import AnswerCounts, exact_totals
 from seepage.designs.form import Form
 from seepage.designs.form_problem import MAX_BUDGET
-from seepage.designs.form_search import Certifier, FormSearch, Timer
+from seepage.designs.form_search import FIRST_IDLE_ROUNDS, Certifier, FormSearch, Timer
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.population_certifier import PopulationCertifier, halved
 from seepage.designs.report_channels import MatrixChannel
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 MAX_SHAPED, MAX_SHAPED_ALONE = 32, 48
 """Maximum combinations of answers of a form that is shaped: of several attributes, and of one."""
 
-ROUGH, FINE = {"gap": 2e-1, "starts": 1}, {"gap": 5e-3, "starts": 40}
+ROUGH, FINE = {"gap": 2e-1, "starts": 8}, {"gap": 5e-3, "starts": 40}
 """Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and again for those
 of the solution; rough adds some 1 % of variance."""
 
@@ -135,16 +135,20 @@ class FormShaper:
         return self._best(certified, solution)[:MAX_SHAPED_PER_ROUND]
 
     def _best(self, forms: Iterable[Form], solution: ShareSolution) -> list[Form]:
-        """Return the form of largest expected gain for each set of attributes, best first."""
+        """Return the form of largest expected gain for each set of attributes.
+
+        In descending order of the reduced gain per cell, as the time to shape a form increases
+        with its cells.
+        """
         best: dict[tuple[str, ...], tuple[float, Form]] = {}
         for form in forms:
             ratio = self._expected_ratio(len(form.attributes))
-            gain = self.problem.gain(form, solution.prices) * ratio
-            if gain > best.get(form.attributes, (0.0, form))[0]:
-                best[form.attributes] = gain, form
+            gain = self.problem.gain(form, solution.prices) * ratio / solution.objective - 1
+            cells = math.prod(self.problem.domain[name].size for name in form.attributes)
+            if gain > max(MIN_REDUCED_GAIN, best.get(form.attributes, (0.0, form))[0] * cells):
+                best[form.attributes] = gain / cells, form
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], self.problem.indices(pair[1])))
-        threshold = solution.objective * (1 + MIN_REDUCED_GAIN)
-        return [form for gain, form in ordered if gain > threshold]
+        return [form for _, form in ordered]
 
     def _expected_ratio(self, questions: int) -> float:
         """Return the mean ratio of shaped to product gain of forms of this size, and the prior."""
@@ -342,7 +346,7 @@ def _shape_for_population(run: "DesignRun") -> None:
     """
     timer, seconds = run.timer, run.timer.seconds
     timer.seconds = seconds * PRODUCT_SEARCH_END
-    run.search()
+    run.search(FIRST_IDLE_ROUNDS)
     timer.seconds = seconds
     if run.ended == "interrupted":
         return
@@ -364,7 +368,7 @@ def _shape_for_population(run: "DesignRun") -> None:
             inner.problem.max_cells = cells
             end = seconds * POPULATION_SHAPING_END
             timer.seconds = min(timer.elapsed + seconds * POPULATION_SEARCH, end)
-            inner.search()
+            inner.search(FIRST_IDLE_ROUNDS)
             timer.seconds = end
             if math.isfinite(cells):
                 inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))

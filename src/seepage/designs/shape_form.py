@@ -47,9 +47,6 @@ MAX_RESIDUAL = 1e-8
 MAX_CORRECTION = 0.01
 """Maximum relative change of a share that corrects a residual."""
 
-START_SCALE = 0.999
-"""Factor on budgets of the product whose reports start the search, strictly inside the cone."""
-
 
 @dataclass(frozen=True, eq=False)
 class ShapedReport:
@@ -251,10 +248,10 @@ def shape_form(
     tables = wanted or {(axis,): 1.0 for axis in range(len(table.sizes))}
     functions = _contrasts(table.sizes, tables, rows or {})
     admissible = cone([*about, *data_free], frequencies)
-    budgets = [START_SCALE * budget for budget in product_budgets(about, table.sizes, epsilons)]
+    budgets = product_budgets(about, table.sizes, epsilons)
     start = product_reports(table.sizes, budgets, frequencies)
     with one_blas_thread():
-        search = ReportSearch(admissible, functions, start[admissible.admits(start)], starts, stop)
+        search = ReportSearch(admissible, functions, admissible.shrunk(start), starts, stop)
         if not search.is_solved:
             return None
         search.run(gap, float(((functions @ frequencies) ** 2).sum()))

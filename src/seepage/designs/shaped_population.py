@@ -49,10 +49,10 @@ MAX_CUTS = 200
 """Maximum number of cuts in the programs."""
 
 NEWTON_STEPS = 6
-"""Newton steps of `tilted`; approximate, as every limit is certified on the other records."""
+"""Maximum Newton steps of `tilted`; approximate, as every limit is certified on the other records."""
 
-MAX_LOG_STEP = 4.0
-"""Maximum change of ln nu in one Newton step."""
+MAX_LOG_STEP, LOG_ACCURACY = 4.0, 1e-3
+"""Maximum change of ln nu in one Newton step, and the change after which the steps end."""
 
 PSEUDO_COUNT = 1e-9
 """Minimum count of a cell, so that no row of shares is 0."""
@@ -262,18 +262,12 @@ class CertifiedReports(AdmissibleReports):
             self._add_cuts(cuts)
         return mixed
 
-    def initial_reports(self) -> Floats:
-        """Return reports around the neutral one, in pairs whose mean it is."""
-        reports = super().initial_reports()
-        distributions = self._extreme_distributions(reports)
-        kept = self._kept_shares(*self._extreme_means(reports, distributions))
-        kept = np.tile(kept.reshape(2, -1).min(axis=0), 2)
-        return np.asarray(kept[:, None] * (reports - 1) + 1)
-
-    def admits(self, reports: Floats) -> Booleans:
-        """Return a mask of the reports that are within all limits."""
-        high, low = self._extreme_means(reports, self._extreme_distributions(reports))
-        return np.asarray(super().admits(reports) & (high <= self._ratios * low).all(axis=1))
+    def reach(self, directions: Floats) -> Floats:
+        """Return the largest t of each direction d for which 1 + t d is within all limits."""
+        distributions = self._extreme_distributions(directions)
+        high, low = self._extreme_means(directions, distributions)
+        room = (self._ratios - 1) / np.maximum(high - self._ratios * low, PSEUDO_COUNT)
+        return np.minimum(super().reach(directions), room.min(axis=1))
 
 
 def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) -> Floats:
@@ -290,13 +284,16 @@ def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) 
     spread = np.maximum((shares * gaps**2).sum(axis=2) - mean**2, 1e-30)
     nu = np.sqrt(spread / (2 * radius))
     for _ in range(NEWTON_STEPS):
-        parts = shares / (nu[..., None] + gaps)
+        shifted = nu[..., None] + gaps
+        parts = shares / shifted
         inverse = parts.sum(axis=2)
-        entropy = (shares * np.log(nu[..., None] + gaps)).sum(axis=2) + np.log(inverse)
-        slope = nu * (inverse - (parts / (nu[..., None] + gaps)).sum(axis=2) / inverse)
+        entropy = (shares * np.log(shifted)).sum(axis=2) + np.log(inverse)
+        slope = nu * (inverse - (parts / shifted).sum(axis=2) / inverse)
         entropy, slope = np.maximum(entropy, 1e-30), np.minimum(slope, -1e-30)
         step = entropy * np.log(radius / entropy) / slope
         nu = nu * np.exp(np.clip(step, -MAX_LOG_STEP, MAX_LOG_STEP))
+        if np.abs(step).max() < LOG_ACCURACY:
+            break
     shifted = nu[..., None] + gaps
     power = np.exp((shares * np.log(shifted)).sum(axis=2) - radius)
     scale = np.minimum(power, 1 / (shares / shifted).sum(axis=2))
