@@ -13,7 +13,7 @@ that they would need.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -144,10 +144,14 @@ class FormSearch:
         Upper bound of the equal budget of each pair of attributes.
     grid, table
         Budgets, and the precision of each attribute at each of them.
+    ratios
+        Factors of the gains of forms of 1, 2, ... questions, the last for all larger ones: what is
+        expected of shaping them in a search for forms to shape.
     """
 
     def __init__(self, problem: FormProblem, timer: Timer) -> None:
         self.problem, self.timer = problem, timer
+        self.ratios: Sequence[float] = (1.0,)
         self.grid, self.table = problem.precisions.tabulate(problem.caps)
         self.fitted: dict[Indices, Form | None] = {}
         self.pair_budgets = np.minimum(problem.caps[:, None], problem.caps[None, :])
@@ -177,15 +181,23 @@ class FormSearch:
                     return
                 self.fit((first, second))
 
+    def ratio(self, questions: int) -> float:
+        """Return the factor of the gain of a form with this number of questions."""
+        return self.ratios[min(questions, len(self.ratios)) - 1]
+
     def _gain_bounds(self, form: Indices, prices: Floats) -> Floats:
-        """Return an upper bound of a form's gain at every budget of the grid."""
+        """Return an upper bound of a form's gain, times its factor, at every budget of the grid."""
         curve = prices[list(form)] @ self.table[list(form)]
         joint = self.problem.precisions.joint
         extra = prices[len(self.problem.domain) :]
         for table, price in zip(joint, extra, strict=True):
             if set(table) <= set(form):
                 curve = curve + price * self.table[list(table)].min(axis=0)
-        return np.asarray(curve)
+        return np.asarray(self.ratio(len(form)) * curve)
+
+    def _gain(self, form: Form, prices: Floats) -> float:
+        """Return a form's gain times its factor."""
+        return self.ratio(len(form.attributes)) * self.problem.gain(form, prices)
 
     def is_small(self, form: Indices, times: int = 1) -> bool:
         """Return whether `times` the table of a form is small enough to be scored often."""
@@ -208,7 +220,7 @@ class FormSearch:
 
     def grow(self, form: Form, prices: Floats) -> tuple[Form, float]:
         """Add the attribute of largest gain until none raises it; return the form and its gain."""
-        gain = self.problem.gain(form, prices)
+        gain = self._gain(form, prices)
         while not self.timer.expired():
             best: Form | None = None
             candidates = self._candidates(form, prices)[:MAX_CANDIDATES]
@@ -217,7 +229,7 @@ class FormSearch:
                     break
                 larger = self._fit_if_better(form, j, budget_bound, gain, prices)
                 if larger is not None:
-                    value = self.problem.gain(larger, prices)
+                    value = self._gain(larger, prices)
                     if value > gain * (1 + MIN_STEP_GAIN):
                         best, gain = larger, value
             if best is None:

@@ -48,10 +48,10 @@ ROUGH, FINE = {"gap": 2e-1, "starts": 8}, {"gap": 5e-3, "starts": 40}
 """Accuracy of a shaped report, keywords of `shape_form`: for every shaped form, and again for those
 of the solution; rough adds some 1 % of variance."""
 
-MAX_SHAPED_PER_ROUND = 8
+MAX_SHAPED_PER_ROUND = 4
 """Maximum number of forms shaped per round, in descending order of the expected gain."""
 
-MIN_ROUND_DECREASE = 3e-3
+MIN_ROUND_DECREASE = 1e-3
 """Minimum relative decrease of the objective in a round; shaping ends after a smaller one."""
 
 EXPECTED_RATIOS = (1.01, 1.1, 1.15, 1.25)
@@ -313,9 +313,8 @@ class FormShaper:
 
 # The search for shaped forms --------------------------------------------------------------------
 
-POPULATION_CELLS = (16, MAX_SHAPED)
-"""Maximum combinations of answers of a form that is shaped for the population: a form of 32 takes
-five times as long as one of 16, so that larger ones follow where there is time."""
+SHAPING_PASSES = 2
+"""For the population: how often forms are searched for and shaped, at the prices of the last."""
 
 TABLE_SEARCH_END = 0.3
 """Share of the time limit at which the search for forms to shape ends, for the table."""
@@ -358,14 +357,14 @@ def _shape_for_population(run: "DesignRun") -> None:
         run.problem,
         scorer=ExactForms(FormCounter(scaled)),
         precisions=Precisions(scaled, old.joint, old.rows),
-        max_cells=POPULATION_CELLS[0],
     )
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
     shaper = FormShaper(inner.certifier, FormCounter(fifth), timer)
     try:
         inner.start()
-        for cells in (math.inf, *POPULATION_CELLS):
+        for cells in (math.inf, *(MAX_SHAPED,) * SHAPING_PASSES):
             inner.problem.max_cells = cells
+            inner.search_forms.ratios = EXPECTED_RATIOS if math.isfinite(cells) else (1.0,)
             end = seconds * POPULATION_SHAPING_END
             timer.seconds = min(timer.elapsed + seconds * POPULATION_SEARCH, end)
             inner.search(FIRST_IDLE_ROUNDS)
