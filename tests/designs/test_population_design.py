@@ -5,6 +5,7 @@ import os
 from itertools import product
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import seepage as sp
@@ -339,3 +340,17 @@ def test_designs_of_samples_keep_the_limit_in_the_population(number):
         for seed in range(10)
     ]
     assert np.mean(np.array(tables) > 1e-12) > 0.5
+
+
+def test_questions_that_merging_makes_the_same_are_named():
+    rng = np.random.default_rng(5)
+    fine = rng.choice(["low", "high", "r1", "r2"], 20_000, p=[0.5, 0.38, 0.06, 0.06])
+    coarse = np.where(np.char.startswith(fine, "r"), "rest", fine)
+    coin = rng.choice(["0", "1"], 20_000)
+    table = pa.table({"level": coarse, "finer level": fine, "coin": coin})
+    said = "merged answers say the same twice: finer level as level; ask for one of them (drop)"
+    options = {"seconds": 1, "shape": "never"}
+    assert said in sp.design(table, 2.0, **options).notes
+    for others in ({"drop": ["level"]}, {"answers": "as-is"}):
+        notes = sp.design(table, 2.0, **options, **others).notes
+        assert not any("the same twice" in note for note in notes)

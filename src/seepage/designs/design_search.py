@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, combinations
 from typing import Any
 
 import msgspec
@@ -373,8 +373,27 @@ class DesignRun:
     def _notes(self) -> Iterator[str]:
         if self.records.fixed is not None:
             yield from self.records.fixed.notes()
+            if self.records.fixed.merging:
+                yield from self._same_questions()
         if self.ended != "no better form":
             yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"
+
+
+    def _same_questions(self) -> Iterator[Text]:
+        """Yield a note on the attributes that say the same as another once answers are merged."""
+        pairs, names, same = self.records.pairs(), self.problem.domain.names, dict[str, str]()
+        for first, second in combinations(self.problem.everything, 2):
+            occurs = pairs.table(first, second) > 0
+            sums = [occurs.sum(axis=axis) for axis in (0, 1)]
+            if max(one.max() for one in sums) == 1 < occurs.sum():
+                same.setdefault(names[second], names[first])
+        if same:
+            listed = ", ".join(f"{name} as {other}" for name, other in same.items())
+            yield Text(
+                f"merged answers say the same twice: {listed}; ask for one of them (",
+                Setting("drop"),
+                ")",
+            )
 
 
 def _coarse_form(problem: FormProblem, form: Indices) -> Form:

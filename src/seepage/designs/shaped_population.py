@@ -49,7 +49,7 @@ MAX_CUTS = 200
 """Maximum number of cuts in the programs."""
 
 NEWTON_STEPS = 6
-"""Maximum Newton steps of `tilted`; approximate, as every limit is certified on the other records."""
+"""Maximum Newton steps of `tilted`; approximate, as limits are certified on the other records."""
 
 MAX_LOG_STEP, LOG_ACCURACY = 4.0, 1e-3
 """Maximum change of ln nu in one Newton step, and the change after which the steps end."""
