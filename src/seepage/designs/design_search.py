@@ -378,22 +378,17 @@ class DesignRun:
         if self.ended != "no better form":
             yield f"the search ended by {self.ended} after {self.timer.elapsed:.0f} s"
 
-
     def _same_questions(self) -> Iterator[Text]:
         """Yield a note on the attributes that say the same as another once answers are merged."""
         pairs, names, same = self.records.pairs(), self.problem.domain.names, dict[str, str]()
         for first, second in combinations(self.problem.everything, 2):
             occurs = pairs.table(first, second) > 0
-            sums = [occurs.sum(axis=axis) for axis in (0, 1)]
-            if max(one.max() for one in sums) == 1 < occurs.sum():
+            if max(occurs.sum(axis=0).max(), occurs.sum(axis=1).max()) == 1 < occurs.sum():
                 same.setdefault(names[second], names[first])
         if same:
-            listed = ", ".join(f"{name} as {other}" for name, other in same.items())
-            yield Text(
-                f"merged answers say the same twice: {listed}; ask for one of them (",
-                Setting("drop"),
-                ")",
-            )
+            twice = ", ".join(f"{name} as {other}" for name, other in same.items())
+            told = f"merged answers say the same twice: {twice}; ask for one of them ("
+            yield Text(told, Setting("drop"), ")")
 
 
 def _coarse_form(problem: FormProblem, form: Indices) -> Form:

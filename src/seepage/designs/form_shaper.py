@@ -111,9 +111,8 @@ class FormShaper:
             return False
         largest = np.minimum(problem.limits[indices], min(problem.record_limit, MAX_BUDGET))
         at_limit = bool((form.epsilons >= largest * (1 - 1e-6)).all())
-        return not (
-            set(sizes) == {2} and at_limit
-        )  # GRR at the limit is optimal for binary answers
+        # GRR at the limit is optimal for binary answers
+        return not (set(sizes) == {2} and at_limit)
 
     def _candidates(
         self, pool: FormPool, search: FormSearch, solution: ShareSolution
@@ -234,16 +233,16 @@ class FormShaper:
             "stop": self.stop.is_set,
             **(effort if len(form.attributes) > 1 else FINE),
         }
-        if self.confidence is not None:
+        if self.confidence is None:
+            report = shape_form(table, self.protected, **options)
+        else:
             report = select_report(table, self.protected, self.confidence, **options)
-            return (
-                None if report is None else self._with_report(report, self.problem.limits.tolist())
-            )
-        report = shape_form(table, self.protected, **options)
         if report is None:
             return None
-        thresholds = report.mechanism.thresholds
-        return self._with_report(report, exact_totals(self.counter, form.attributes, thresholds))
+        totals = self.problem.limits.tolist()  # for the population until they are certified
+        if self.confidence is None:
+            totals = exact_totals(self.counter, form.attributes, report.mechanism.thresholds)
+        return self._with_report(report, totals)
 
     def _form_limits(self, form: Form) -> dict[str, Any]:
         """Return the keywords `epsilons` and `record_limit` of `shape_form`.
@@ -257,10 +256,7 @@ class FormShaper:
         product = summed_up(form.epsilons.tolist()) if form.is_product else form.record
         record = min(float(own[0]) if single else product, self.problem.record_limit)
         margin = 1.0 if single or self.confidence is None else RECORD_LIMIT_MARGIN
-        return {
-            "epsilons": np.minimum(own, record).tolist(),
-            "record_limit": margin * record,
-        }
+        return {"epsilons": np.minimum(own, record).tolist(), "record_limit": margin * record}
 
     def _with_report(self, report: ShapedReport, totals: list[float]) -> Form:
         return Form.of(MatrixChannel.of_shaped(report), "exact", totals)
@@ -270,22 +266,24 @@ class FormShaper:
         forms: Sequence[Form],
         rest: FormCounter,
         whole: FormCounter,
-        record_limits: Mapping[tuple[str, ...], float],
+        products: Mapping[tuple[str, ...], Form],
     ) -> list[Form]:
         """Return the shaped forms that independent records certify for the population.
 
         The forms were selected on other records than `rest`; a union bound over them shares the
-        confidence.  Record limits are by attributes.
+        confidence.  The leakage of a form about the whole record is at most that of the product of
+        the same attributes.
         """
         assert self.confidence is not None
         level = 1 - (1 - self.confidence) / max(len(forms), 1)
         certified = list[Form]()
         for form in forms:
             assert isinstance(form.channel, MatrixChannel)
-            record_limit = record_limits.get(form.attributes, math.inf) - RECORD_LIMIT_ROUNDING
-            shaped = form.channel.shaped
-            found = certified_report(shaped, self.protected, rest, whole, level, record_limit)
-            if found is not None:
+            product = products.get(form.attributes)
+            record = math.inf if product is None else product.record
+            options = rest, whole, level, record - RECORD_LIMIT_ROUNDING
+            found = certified_report(form.channel.shaped, self.protected, *options)
+            if found is not None and found[0].mechanism.realised_epsilon <= record:
                 report, leakages = found
                 epsilon = report.mechanism.realised_epsilon
                 totals = [leakages.get(name, epsilon) for name in self.problem.domain.names]
@@ -349,7 +347,6 @@ def _shape_for_population(run: "DesignRun") -> None:
     timer.seconds = seconds
     if run.ended == "interrupted":
         return
-    confidence = halved(run.certifier.confidence or 0.0)
     fifth, rest = split_records(run.records, run.options.rng)
     scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
     old = run.problem.precisions
@@ -358,41 +355,47 @@ def _shape_for_population(run: "DesignRun") -> None:
         scorer=ExactForms(FormCounter(scaled)),
         precisions=Precisions(scaled, old.joint, old.rows),
     )
+    confidence = halved(run.certifier.confidence or 0.0)
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))
     shaper = FormShaper(inner.certifier, FormCounter(fifth), timer)
     try:
-        inner.start()
-        for cells in (math.inf, *(MAX_SHAPED,) * SHAPING_PASSES):
-            inner.problem.max_cells = cells
-            inner.search_forms.ratios = EXPECTED_RATIOS if math.isfinite(cells) else (1.0,)
-            end = seconds * POPULATION_SHAPING_END
-            timer.seconds = min(timer.elapsed + seconds * POPULATION_SEARCH, end)
-            inner.search(FIRST_IDLE_ROUNDS)
-            timer.seconds = end
-            if math.isfinite(cells):
-                inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
-        inner.run_rounds(shaper.refine(inner.pool))
-        timer.seconds = seconds
-        used = inner.pool.support(MIN_SHAPED_SHARE)
+        _select_forms(inner, shaper, seconds)
+        chosen = [
+            form
+            for form in inner.pool.support(MIN_SHAPED_SHARE)
+            if not form.is_product or run.search_forms.is_small(run.problem.indices(form))
+        ]
         products = {
             form.attributes: run.certifier.certify(run.problem.fit(run.problem.indices(form)))
-            for form in used
-            if len(form.attributes) > 1 and run.search_forms.is_small(run.problem.indices(form))
+            for form in chosen
+            if len(form.attributes) > 1
         }
-        records = {attributes: product.record for attributes, product in products.items()}
-        chosen = [form for form in used if not form.is_product]
+        shaped = [form for form in chosen if not form.is_product]
         counters = FormCounter(rest), run.problem.scorer.counter
-        certified = shaper.certified(chosen, *counters, records)
+        certified = shaper.certified(shaped, *counters, products)
     except KeyboardInterrupt:
         run.ended = "interrupted"
         return
     finally:
         timer.seconds = seconds
-    within = [
-        form
-        for form in certified
-        if len(form.attributes) == 1 or form.record <= products[form.attributes].record
-    ]
     useful = [form for form in products.values() if form.max_budget > 0]
-    run.pool.add([*useful, *within])
+    run.pool.add([*useful, *certified])
     run.pool.solve_master(1e-4, 4000)
+
+
+def _select_forms(inner: "DesignRun", shaper: FormShaper, seconds: float) -> None:
+    """Search for products of any size, for their prices; then for forms to shape, and shape them.
+
+    The timer ends at the time of a step, relative to `seconds`.
+    """
+    timer, end = inner.timer, seconds * POPULATION_SHAPING_END
+    inner.start()
+    for step in range(1 + SHAPING_PASSES):
+        if step > 0:
+            inner.problem.max_cells, inner.search_forms.ratios = MAX_SHAPED, EXPECTED_RATIOS
+        timer.seconds = min(timer.elapsed + seconds * POPULATION_SEARCH, end)
+        inner.search(FIRST_IDLE_ROUNDS)
+        timer.seconds = end
+        if step > 0:
+            inner.run_rounds(shaper.improve(inner.pool, inner.search_forms))
+    inner.run_rounds(shaper.refine(inner.pool))

@@ -213,14 +213,13 @@ class CertifiedReports(AdmissibleReports):
         high, low = ((q @ reports[:, :, None])[..., 0] for q in distributions)
         return high[:, self._first], low[:, self._second]
 
-    def _kept_shares(self, high: Floats, low: Floats) -> Floats:
-        """Return the largest t of each report for which t w + 1 - t is within all limits.
+    def _room(self, high: Floats, low: Floats) -> Floats:
+        """Return the largest t for which means 1 + t d are within all limits, of each direction.
 
-        Mixing maps means m to t m + 1 - t: t (high - 1) + 1 <= e^l (t (low - 1) + 1).
+        High and low are the largest and smallest means of d: 1 + t high <= e^l (1 + t low).
         """
-        excess = np.maximum(high - self._ratios * low, 0.0)
-        slack = np.maximum(self._ratios - 1, PSEUDO_COUNT)
-        return np.asarray(1 / (1 + (excess / slack).max(axis=1)))
+        slopes = np.maximum(high - self._ratios * low, PSEUDO_COUNT)
+        return np.asarray(((self._ratios - 1) / slopes).min(axis=1))
 
     def _violated_cuts(self, report: Floats) -> tuple[list[Floats], float]:
         """Return the cuts a . w <= 0 that a report violates, the worst of each target.
@@ -238,7 +237,7 @@ class CertifiedReports(AdmissibleReports):
             upper[self._first[pair]] - self._ratios[pair] * lower[self._second[pair]]
             for pair in worst.values()
         ]
-        return cuts, float(self._kept_shares(high, low)[0])
+        return cuts, min(1.0, float(self._room(high - 1, low - 1)[0]))
 
     def _add_cuts(self, cuts: list[Floats]) -> None:
         """Add cuts; above `MAX_CUTS`, keep the newer half."""
@@ -264,10 +263,8 @@ class CertifiedReports(AdmissibleReports):
 
     def reach(self, directions: Floats) -> Floats:
         """Return the largest t of each direction d for which 1 + t d is within all limits."""
-        distributions = self._extreme_distributions(directions)
-        high, low = self._extreme_means(directions, distributions)
-        room = (self._ratios - 1) / np.maximum(high - self._ratios * low, PSEUDO_COUNT)
-        return np.minimum(super().reach(directions), room.min(axis=1))
+        means = self._extreme_means(directions, self._extreme_distributions(directions))
+        return np.minimum(super().reach(directions), self._room(*means))
 
 
 def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) -> Floats:
@@ -383,4 +380,4 @@ def _share_within(reports: Floats, limit: float) -> float:
         return 1.0
     ratio = math.exp(limit)
     slopes = reports.max(axis=1) - 1 - ratio * (reports.min(axis=1) - 1)
-    return min(1.0, (ratio - 1) / float(slopes.max()))
+    return min(1.0, (ratio - 1) / max(float(slopes.max()), ROUNDING))
