@@ -117,10 +117,7 @@ class FormShaper:
     def _candidates(
         self, pool: FormPool, search: FormSearch, solution: ShareSolution
     ) -> list[Form]:
-        """Return forms not shaped yet whose expected gain is above phi, in descending order.
-
-        Their budgets are certified: the product bounds the leakage about the whole record.
-        """
+        """Return forms to shape, with certified budgets, which limit what is told of the record."""
         forms = [*pool.forms, *(form for form in search.fitted.values() if form is not None)]
         new = [
             form

@@ -264,7 +264,7 @@ class CertifiedReports(AdmissibleReports):
     def reach(self, directions: Floats) -> Floats:
         """Return the largest t of each direction d for which 1 + t d is within all limits."""
         means = self._extreme_means(directions, self._extreme_distributions(directions))
-        return np.minimum(super().reach(directions), self._room(*means))
+        return np.asarray(np.minimum(super().reach(directions), self._room(*means)))
 
 
 def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) -> Floats:
