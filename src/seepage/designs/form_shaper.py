@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -122,11 +122,10 @@ class FormShaper:
         new = [
             form
             for form in forms
-            if form.is_product
-            and form.attributes not in self.shaped_attributes
-            and self.can_improve(form)
+            if form.is_product and form.attributes not in self.shaped_attributes
         ]
-        promising = self._best(new, solution)[: 2 * MAX_SHAPED_PER_ROUND]
+        able = filter(self.can_improve, self._best(new, solution))
+        promising = list(islice(able, 2 * MAX_SHAPED_PER_ROUND))
         certified = [self.certifier.certify(form) for form in promising]
         return self._best(certified, solution)[:MAX_SHAPED_PER_ROUND]
 
@@ -314,7 +313,7 @@ SHAPING_PASSES = 2
 TABLE_SEARCH_END = 0.3
 """Share of the time limit at which the search for forms to shape ends, for the table."""
 
-PRODUCT_SEARCH_END, POPULATION_SEARCH, POPULATION_SHAPING_END = 0.35, 0.1, 0.85
+PRODUCT_SEARCH_END, POPULATION_SEARCH, POPULATION_SHAPING_END = 0.35, 0.06, 0.8
 """For the population: the shares of the time limit at which the search for product forms ends, that
 each search for forms to shape takes at most, and at which shaping ends; certification follows."""
 
