@@ -2,7 +2,7 @@
 
 The newest versions of all dependencies that `pyproject.toml` admits, or the oldest ones of the
 dependencies that it names, are installed into an environment of their own below `build/`, for the
-Python that runs this script.  It needs uv.
+Python that runs this script (`make test-newest PYTHON=python3.13`).  It needs uv.
 """
 
 import argparse
@@ -35,7 +35,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("versions", choices=RESOLUTIONS)
     given, further = parser.parse_known_args()
-    python = install(given.versions, ROOT / "build" / f"python-{given.versions}")
+    name = "python{}.{}-{}".format(*sys.version_info[:2], given.versions)
+    python = install(given.versions, ROOT / "build" / name)
     tests = ["-q", "-n", "2", "--dist", "worksteal", "-m", "not slow", *further]
     return subprocess.run([python, "-m", "pytest", *tests], cwd=ROOT).returncode
 
