@@ -91,6 +91,19 @@ def test_a_delta_is_stated(tmp_path):
     assert "approximate" in entry["dp_variant"]["variant_name"]
 
 
+def test_the_delta_is_that_of_the_record_where_totals_have_smaller_ones(tmp_path):
+    adult = sp.load_pairs("adult").select(["sex", "race", "income"])
+    made = sp.calibrate(
+        adult, 2.5, mechanism="approximate-grr", delta=1e-5, guarantee="independent"
+    )
+    made.evidence(tmp_path, name="a")
+    loss = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"]["privacy_loss"]
+    assert max(planned.total_delta for planned in made.attributes) < 1.2e-5
+    assert 3e-5 <= loss["privacy_parameters"]["delta"] < 3.0001e-5
+    page = (tmp_path / "evidence.html").read_text(encoding="utf-8")
+    assert page.count("but for delta 3e-05") == 3
+
+
 def test_the_page_names_inference_first_and_what_is_not_accounted_for(plan, tmp_path):
     plan.evidence(tmp_path, name="<script>")
     page = (tmp_path / "evidence.html").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers, shortest_above
+from seepage._numerics import Floats, Integers, shortest_above, summed_up
 from seepage._results import json_ready
 from seepage.designs.report_channels import (
     AnswerLeakage,
@@ -132,6 +132,12 @@ class Form(Stored, frozen=True, kw_only=True):
         The sum of its budgets, or the epsilon of its matrix.
         """
         return self.channel.record
+
+    @property
+    def record_delta(self) -> float:
+        """The delta of `record`: the sum of those of its mechanisms, rounded up."""
+        questions = map(self.question, self.attributes)
+        return summed_up(question.delta for question in questions if question)
 
     @property
     def total_values(self) -> Floats:

@@ -68,7 +68,7 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
     >>> page.startswith("<!doctype html>"), "<script" in page, "https://" in page
     (True, False, False)
     """
-    heading, forms = _title(plan, name), len(plan.forms)
+    heading, forms, today = _title(plan, name), len(plan.forms), date.today()
     precision = plan_precision(plan)
     sentence = people_sentence(plan, precision)
     numbers = [n for p in plan.attributes for n in (p.limit, p.total) if n is not None]
@@ -78,7 +78,7 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         styles=STYLES,
         heading=heading,
         author=plan.provenance.settings.get("author"),
-        date=f"{date.today():%-d %B %Y}",
+        date=f"{today.day} {today:%B %Y}",
         sentence=sentence,
         advice=advice(plan, precision),
         factor_text=FACTOR,
@@ -271,6 +271,11 @@ raw records of the pilot, and it states nominal frequencies in whole percent: wh
 about the people of the pilot is not accounted for in epsilon."""
 """What no epsilon of a plan covers."""
 
+DRAWN = """\
+Reports are drawn by comparing the operating system's random bytes with integer thresholds, which \
+are rounded so that the stated epsilon and delta are never exceeded."""
+"""How noise is drawn, unless a seed was given for research."""
+
 
 def write_evidence(
     plan: Plan, folder: str | os.PathLike[str], *, name: str | None = None, force: bool = False
@@ -306,10 +311,11 @@ def write_evidence(
         "heading": heading,
         "record": max(form.record for form in plan.forms),
         "total": max(planned.total for planned in plan.attributes if not planned.public),
-        "delta": max(planned.total_delta for planned in plan.attributes),
+        "delta": max(form.record_delta for form in plan.forms),
         "mechanisms": mechanism_names(plan),
         "precision": people_sentence(plan, plan_precision(plan)),
         "tuned": TUNED,
+        "drawn": DRAWN,
         "quoted": _quoted,
         "decimal": lambda number: f"{Decimal(repr(number)):f}",  # YAML reads 2e-05 as text
         **statements(plan),

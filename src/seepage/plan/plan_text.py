@@ -73,6 +73,17 @@ def nats(value: float) -> str:
     return shortest_above(value)
 
 
+def but_for(delta: float) -> str:
+    """Return the exception of a bound that has a delta; empty without one.
+
+    Examples
+    --------
+    >>> but_for(0.0), but_for(2e-5)
+    ('', ', but for delta 2e-05 in the probability of any set of reports')
+    """
+    return f", but for delta {delta:g} in the probability of any set of reports" if delta else ""
+
+
 def factor(value: float) -> str:
     """Return e to a number of nats, rounded up to two digits.
 
@@ -250,6 +261,7 @@ def statements(plan: Plan) -> dict[str, Any]:
         "unpromised": dict(unpromised(plan)),
         "nats": nats,
         "factor": factor,
+        "but_for": but_for,
         "infinity": math.inf,
     }
 
@@ -264,7 +276,8 @@ def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
     yield (
         "The whole record.",
         f"About all attributes at once a form tells up to {nats(records[largest])} nats{where}, "
-        f"{bound}: a factor of {factor(records[largest])} between two whole records.",
+        f"{bound}: a factor of {factor(records[largest])} between two whole records"
+        f"{but_for(max(form.record_delta for form in plan.forms))}.",
     )
     if plan.guarantee != "worst":
         yield (
