@@ -43,8 +43,8 @@ SCHEMA = {
             "mechanisms": ...,
             "justification": ...,
         },
+        "administrative": {"registry_authors": ..., "sources": ..., "notes": ...},
     },
-    "administrative": {"registry_authors": ..., "sources": ..., "notes": ...},
 }
 """The fields of the deployments registry; it rejects any other."""
 
@@ -68,6 +68,8 @@ def test_the_entry_has_the_fields_of_the_registry(plan, tmp_path):
     text = file.read_text(encoding="utf-8")
     entry = yaml.safe_load(text)
     _keys(entry, SCHEMA)
+    assert (entry["url_slug"], entry["status"], entry["tier"]) == ("caf-a-b-survey-b", "Draft", 3)
+    assert entry["deployment"]["dp_variant"]["variant_name"] == "Pure DP"
     assert entry["deployment"]["basic"]["name"] == "Café: a <b>survey</b>"
     assert entry["deployment"]["basic"]["description"] == promise(plan)
     assert all(len(line.split(":", 1)) == 2 for line in text.splitlines() if line[0] != "#")
@@ -88,7 +90,7 @@ def test_a_delta_is_stated(tmp_path):
     entry = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"]
     stated = entry["privacy_loss"]["privacy_parameters"]["delta"]
     assert stated == max(planned.total_delta for planned in made.attributes) > 0
-    assert "approximate" in entry["dp_variant"]["variant_name"]
+    assert entry["dp_variant"]["variant_name"] == "Approximate DP"
 
 
 def test_the_delta_is_that_of_the_record_where_totals_have_smaller_ones(tmp_path):
