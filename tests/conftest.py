@@ -29,6 +29,11 @@ OPTIONS = [
 ]
 
 
+def pytest_runtest_setup(item):
+    if os.name == "nt" and item.get_closest_marker("posix"):
+        pytest.skip("needs POSIX")
+
+
 @pytest.fixture(scope="session")
 def browser():
     """The system's Chromium, driven by Playwright, which runs once in a process."""

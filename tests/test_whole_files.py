@@ -37,6 +37,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("name", WRITERS)
 def test_only_a_file_is_ever_replaced(name, tmp_path):
     pipe = tmp_path / "pipe.svg"
@@ -64,6 +65,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(name, tmp_path, monkeypatch):
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
 
+@pytest.mark.posix
 def test_a_name_that_is_too_long_raises(tmp_path):
     with pytest.raises(InputError, match=r"cannot write '.*': File name too long"):
         writable(tmp_path / ("x" * 300))
@@ -93,6 +95,7 @@ cli.main(["slow"])
 """
 
 
+@pytest.mark.posix
 def test_a_command_that_is_terminated_leaves_no_file(tmp_path):
     run = [sys.executable, "-c", TERMINATED, str(tmp_path / "out")]
     with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -113,6 +116,7 @@ def test_a_file_has_the_usual_permissions(tmp_path):
     assert (tmp_path / "whole").read_bytes() == b"x"
 
 
+@pytest.mark.posix
 def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
     path = tmp_path / "whole"
     for mode in (0o600, 0o640, 0o666, 0o444):
@@ -125,6 +129,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
         path.unlink()
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("name", ["analysis", "pairs"])
 def test_counts_of_people_are_for_their_owner(tmp_path, name):
     WRITERS[name](tmp_path / "new")
@@ -134,6 +139,7 @@ def test_counts_of_people_are_for_their_owner(tmp_path, name):
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o644
 
 
+@pytest.mark.posix
 def test_a_saved_analysis_of_the_command_is_for_its_owner(tmp_path):
     command = ["analyse", "adult", "--columns", "sex,income", "--epsilon", "1"]
     for form, mode in (("json", 0o600), ("csv", 0o666 & ~_umask())):
@@ -156,6 +162,7 @@ READERS = {
 }
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("name", READERS)
 def test_files_that_would_fill_the_memory_are_not_read(tmp_path, name):
     os.mkfifo(tmp_path / "pipe")

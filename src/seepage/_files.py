@@ -106,10 +106,10 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
 
     Examples
     --------
-    >>> read_small("/dev/zero")
+    >>> read_small(".")
     Traceback (most recent call last):
         ...
-    OSError: [Errno 22] it is not a regular file: '/dev/zero'
+    OSError: [Errno 22] it is not a regular file: '.'
     """
     status = Path(path).stat()
     if not stat.S_ISREG(status.st_mode):
@@ -133,10 +133,10 @@ def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
 
     Examples
     --------
-    >>> writable("/dev/null")
+    >>> writable(".")
     Traceback (most recent call last):
         ...
-    seepage.errors.InputError: the output must be a file, got '/dev/null'
+    seepage.errors.InputError: the output must be a file, got '.'
     """
     final = _checks.path(path, what)
     try:

@@ -76,6 +76,7 @@ WRITERS = [
 ]
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("command", WRITERS, ids=" ".join)
 def test_only_a_file_is_written_over(folder, command):
     os.mkfifo("pipe.svg")

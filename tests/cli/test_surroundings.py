@@ -53,7 +53,7 @@ def test_a_closed_error_stream_keeps_the_exit_code(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
+@pytest.mark.posix
 @pytest.mark.parametrize("gigabytes", [0.5, 0.7, 1.5, 1.8])
 def test_too_little_address_space_is_said_in_one_line(tmp_path, gigabytes):
     done = shell(f"ulimit -v {int(gigabytes * 1e6)}; seepage analyse adult", tmp_path)
@@ -64,7 +64,7 @@ def test_too_little_address_space_is_said_in_one_line(tmp_path, gigabytes):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
+@pytest.mark.posix
 def test_charts_that_cannot_be_drawn_are_said_in_one_line(tmp_path):
     """vl-convert's V8 reserves address space, and ends the process where there is none."""
     limited = "ulimit -v 8000000; seepage analyse adult --columns sex,income"

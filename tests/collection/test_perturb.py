@@ -129,14 +129,15 @@ perturb_file(plan, pa.table({"a": [0, 1] * 500_000}), sys.argv[1], progress=wait
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_killed_run_leaves_no_output(tmp_path, number):
+@pytest.mark.posix
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_a_killed_run_leaves_no_output(tmp_path, name):
     path = tmp_path / "reports.parquet"
     run = [sys.executable, "-c", KILLED, str(path)]
     with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout.readline() == b"writing\n"
         assert not path.exists()
-        process.send_signal(number)
+        process.send_signal(signal.Signals[name])
         process.wait(timeout=30)
     assert process.returncode != 0
     assert not path.exists()

@@ -261,7 +261,7 @@ def test_a_changed_byte_raises_or_changes_nothing(tmp_path, name, step):
     assert raised > len(content) / step / 4
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+@pytest.mark.posix
 def test_a_pipe_is_rejected_with_the_reason(tmp_path):
     os.mkfifo(tmp_path / "reports")
     assert "must be a file or a folder" in error_message(tmp_path / "reports")

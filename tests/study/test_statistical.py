@@ -411,6 +411,7 @@ for threads in (1, 2):
 """
 
 
+@pytest.mark.posix
 def test_an_interrupt_ends_every_thread_and_is_passed_on():
     arguments = [sys.executable, "-c", SCRIPT]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:

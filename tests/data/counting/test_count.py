@@ -1,6 +1,5 @@
 """Streams are counted by threads: exactly, in bounded memory, and ending cleanly."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -170,7 +169,7 @@ def test_repeated_counts_are_equal():
     assert len(digests) == 1
 
 
-@pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
+@pytest.mark.posix
 def test_interrupt_ends_quickly_and_cleanly():
     script = (
         "import itertools, numpy as np\n"
