@@ -2,7 +2,7 @@
 
 With `--committed` README's first one, which a test keeps current; with `--plan` those of one plan
 from Adult's records (in `SEEPAGE_DATA`): its strategies, and screenshots by Chromium of its page,
-its questionnaire, the page of its results and that of an analysis.  All are part of the repository
+its questionnaire, its evidence, the page of its results and that of an analysis.  All are part of the repository
 but for the pages.
 """
 
@@ -193,6 +193,7 @@ def make_plan_pictures(folder: Path) -> None:
         rows = [f'{name},,"{question}"' for name, question in QUESTIONS.items()]
         book.write_text("\n".join(["attribute,value,label", *rows]), encoding="utf-8")
         plan.report(pages["plan-page"])
+        _, pages["evidence-page"], _ = plan.evidence(Path(place) / "evidence")
         plan.write_questionnaire(pages["questionnaire"], labels=book)
         reports = plan.perturb(records, rng=1)
         sp.write_results(plan, reports, pages["results-page"], name=title)
@@ -210,6 +211,7 @@ SCREENSHOTS = {
     "plan-page": (1000, 700),
     "questionnaire": (760, 640),
     "results-page": (1000, 700),
+    "evidence-page": (1000, 700),
 }
 """Pages as pictures: width and height of the window."""
 
