@@ -2,8 +2,8 @@
 
 With `--committed` README's first one, which a test keeps current; with `--plan` those of one plan
 from Adult's records (in `SEEPAGE_DATA`): its strategies, and screenshots by Chromium of its page,
-its questionnaire, its evidence, the page of its results and that of an analysis.  All are part of the repository
-but for the pages.
+its questionnaire, its evidence, the page of its results and that of an analysis.  All are part of
+the repository but for the pages.
 """
 
 import math

@@ -453,3 +453,18 @@ def test_a_combination_that_never_occurs_beside_a_record_limit(limit, record_lim
     spread = found.std(axis=0) / math.sqrt(20)
     truth = np.array([1 / 3, 1 / 3, 1 / 3, 1 / 3, 2 / 3, 0])
     assert (np.abs(found.mean(axis=0) - truth) < 5 * spread).all()
+
+
+@pytest.mark.parametrize("moment", [1e9, math.inf, math.nan])
+def test_a_mixture_that_rounding_made_worse_is_not_used(moment, monkeypatch):
+    best = total_variance(shaped(PEOPLE, 0.5, 2.0))
+    solved = []
+
+    def failing(*arguments):
+        solved.append(best_mixture(*arguments))
+        return solved[-1] if len(solved) < 3 else solved[-1]._replace(second_moment=moment)
+
+    monkeypatch.setattr("seepage.designs.report_search.best_mixture", failing)
+    made = shaped(PEOPLE, 0.5, 2.0)
+    assert len(solved) == 3
+    assert best <= total_variance(made) < math.inf

@@ -12,7 +12,7 @@ linear programs from many starts, and the gap is relative to the reports that th
 """
 
 import itertools
-import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -27,6 +27,9 @@ MAX_ROUNDS = 150
 
 MIN_SHARE = 1e-9
 """Minimum share theta of a report; reports below are removed from the mixture."""
+
+MAX_INCREASE = 1e-3
+"""Maximum relative increase of the second moment in a round, by the removal of small shares."""
 
 MAX_REPORTS_PER_CELL, CROWDED_MIN_SHARE = 8, 3e-8
 """Reports per cell above which the mixture is crowded, and its minimum share: keeps rounds fast."""
@@ -92,6 +95,7 @@ class ReportSearch:
         self.pool = cone.initial_reports()
         self.shares = np.full(len(self.pool), 1 / len(self.pool))
         self.rng = np.random.default_rng(0)
+        self.max_moment = sys.float_info.max
         self.is_solved = self.solve_master(known)
         """False if the reports within the limits differ too little to be computed."""
 
@@ -120,7 +124,8 @@ class ReportSearch:
     def solve_master(self, new: Floats) -> bool:
         """Add reports and compute the best shares; return False, and change nothing, on failure.
 
-        It fails where the information of the start is singular, or becomes so by rounding.
+        It fails where the information of the start is singular, or becomes so by rounding: further
+        reports cannot raise the minimum of the second moment.
         """
         pool = np.vstack([self.pool, new])  # new reports start with small shares
         start = np.concatenate([self.shares, np.full(len(new), 0.1 / len(pool))])
@@ -130,11 +135,12 @@ class ReportSearch:
             mixture = best_mixture(pool, self.wanted, start)
         except np.linalg.LinAlgError:
             return False
-        if not math.isfinite(mixture.second_moment):
+        if not mixture.second_moment <= self.max_moment:
             return False
         crowded = len(pool) > MAX_REPORTS_PER_CELL * self.cone.cells
         kept = mixture.shares > (CROWDED_MIN_SHARE if crowded else MIN_SHARE)
         self.pool, self.shares, self.mixture = pool[kept], mixture.shares[kept], mixture
+        self.max_moment = (1 + MAX_INCREASE) * mixture.second_moment
         return True
 
     def price(self, gap: float) -> tuple[Floats, float]:
