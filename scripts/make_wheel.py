@@ -1,4 +1,4 @@
-"""Build the wheel into dist/ and try it in an empty environment: `make wheel`.
+"""Build the wheel into dist/, or take the one that is given, and try it: `make wheel`.
 
 In a new virtual environment with nothing but the wheel and what it depends on, outside the clone,
 `seepage analyse adult` runs, and README's first Python example prints what README shows.
@@ -68,12 +68,12 @@ def _run(*words: str | Path, cwd: Path = ROOT) -> str:
     return done.stdout
 
 
-def main(folder: Path = ROOT / "dist") -> None:
-    """Build, install and try the wheel."""
+def main(given: Path = ROOT / "dist") -> None:
+    """Install and try a wheel, or one that is built into a folder."""
     with tempfile.TemporaryDirectory() as empty:
         venv.create(Path(empty) / "venv", with_pip=True)
         python = Path(empty) / "venv" / "bin" / "python"
-        wheel = build(python, folder)
+        wheel = given if given.suffix == ".whl" else build(python, given)
         check_files(wheel)
         _run(python, "-m", "pip", "install", "--quiet", wheel)
         try_out(python, Path(empty))

@@ -7,6 +7,7 @@ in `dist/`.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -56,8 +57,18 @@ def check_versions(root: Path, tag: str | None) -> str:
 
 
 def pack_client(root: Path, folder: Path, plan: Path) -> Path:
-    """Return the packed client, tried in an empty project."""
-    packed = _run("npm", "pack", "--silent", "--pack-destination", folder, cwd=root / CLIENT)
+    """Return the client packed with its licence, tried in an empty project.
+
+    npm publishes it only if `repository` is that of the workflow, which GitHub states.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        package = Path(temporary) / "package"
+        shutil.copytree(root / CLIENT, package)
+        shutil.copy2(root / "LICENSE", package)
+        if repository := os.environ.get("GITHUB_REPOSITORY"):
+            address = f"repository.url=git+https://github.com/{repository}.git"
+            _run("npm", "pkg", "set", "repository.type=git", address, cwd=package)
+        packed = _run("npm", "pack", "--silent", "--pack-destination", folder, cwd=package)
     archive = folder / packed.strip()
     with tempfile.TemporaryDirectory() as empty:
         project = Path(empty)
@@ -94,7 +105,7 @@ def main(tag: str | None = None) -> None:
         _run(python, "-m", "build", "--outdir", made, cwd=clone)
         _run(python, "-m", "twine", "check", "--strict", *made.iterdir(), cwd=clone)
         _say("wheel and sdist: metadata is valid")
-        _run(python, "scripts/make_wheel.py", made, cwd=clone)
+        _say(_run(python, "scripts/make_wheel.py", *made.glob("*.whl"), cwd=clone).strip())
         _run("make", "test", cwd=clone)
         _say("documentation, notebooks, README and tests: pass")
         seepage = clone / ".venv" / "bin" / "seepage"

@@ -1,7 +1,9 @@
 """What a tag releases: one version everywhere, and a client that works as a package of npm."""
 
+import json
 import re
 import shutil
+import tarfile
 
 import pytest
 
@@ -24,8 +26,14 @@ def test_the_first_number_of_the_client_is_that_of_the_wire():
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
-def test_the_packed_client_works_in_an_empty_project(tmp_path):
+def test_the_packed_client_works_in_an_empty_project(tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/seepage")
     plan = sp.calibrate("adult", 3.0, columns=["sex", "income"], guarantee="worst")
     plan.write_client(tmp_path / "client")
     archive = release.pack_client(ROOT, tmp_path, tmp_path / "client" / "plan.json")
     assert archive.name == f"seepage-{sp.__version__}.tgz"
+    with tarfile.open(archive) as packed:
+        names = {"LICENSE", "README.md", "package.json", "seepage.d.ts", "seepage.js"}
+        assert set(packed.getnames()) == {f"package/{name}" for name in names}
+        described = json.load(packed.extractfile("package/package.json"))
+    assert described["repository"]["url"] == "git+https://github.com/somebody/seepage.git"
