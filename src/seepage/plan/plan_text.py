@@ -56,8 +56,8 @@ def form_sizes(plan: Plan) -> str:
 
 
 def mechanism_names(plan: Plan) -> str:
-    """Return the names of all mechanisms of a plan."""
-    return ", ".join(sorted({one.name for form in plan.form_mechanisms for one in form.values()}))
+    """Return the names of all mechanisms of a plan; "shaped" for reports of several answers."""
+    return ", ".join(sorted({name for form in plan.forms for name in form.mechanisms}))
 
 
 def nats(value: float) -> str:
