@@ -117,6 +117,15 @@ def test_the_page_names_inference_first_and_what_is_not_accounted_for(plan, tmp_
     assert TUNED.partition(".")[0] in (tmp_path / "script.yaml").read_text()
 
 
+def test_public_attributes_are_stated_as_unprotected(tmp_path):
+    survey = sp.make_survey(3_000).select(["coffee", "sleep", "medication"])
+    made = sp.design(survey, 2.0, public=["medication"], scope="table", seconds=1)
+    made.evidence(tmp_path, name="a")
+    entry = yaml.safe_load((tmp_path / "a.yaml").read_text())["deployment"]
+    stated = entry["dp_variant"]["unprotected_quantities"]
+    assert "medication: released as they are, without noise. The plan's file" in stated
+
+
 def test_files_of_others_are_kept(plan, tmp_path):
     (tmp_path / "evidence.html").write_text("mine")
     with pytest.raises(sp.InputError, match="no file of an evidence pack"):
