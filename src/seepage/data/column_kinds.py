@@ -70,7 +70,7 @@ DATE = re.compile(
 )
 INTERVAL = re.compile(
     r"\s*(?P<below>[<≤]=?|under|below|less than|up to)?(?P<above>[>≥]=?|over|above|more than)?"
-    r"[\s=\[($€£]*(?P<low>-?[0-9]+(,[0-9]{3})*(\.[0-9]+)?)"
+    r"[\s=\[($€£]*(?P<low>-?(0|[1-9][0-9]*)(,[0-9]{3})*(\.[0-9]+)?(?![0-9]))"
     r"(?P<more>\s*(\+|(or|and) (more|over|above|older|up)))?.*",
     re.IGNORECASE,
 )
@@ -193,9 +193,9 @@ def kind_of(column: Profile) -> tuple[str, str]:
 
 
 def number_scale(labels: Sequence[str]) -> list[str]:
-    """Return labels that are numbers or intervals of numbers in ascending order, without missing.
+    """Return intervals of numbers, and numbers beside them, in ascending order, without missing.
 
-    Empty where another label is among them, or fewer than three.
+    Empty where another label is among them, all are numbers, two begin alike, or fewer than three.
 
     Examples
     --------
@@ -203,10 +203,12 @@ def number_scale(labels: Sequence[str]) -> list[str]:
     ['<5', '5', '6', '10+']
     >>> number_scale(["18-24", "65 or more", "25-64"])
     ['18-24', '25-64', '65 or more']
-    >>> number_scale(["1", "2", "never"])
-    []
+    >>> number_scale(["1", "2", "never"]), number_scale(["1", "2", "3"])
+    ([], [])
+    >>> number_scale(["01-301", "24-104", "36-710"]), number_scale(["17-1", "17-2", "18-1"])
+    ([], [])
     """
-    places = dict[str, tuple[float, int]]()
+    places, intervals = dict[str, tuple[float, int]](), False
     for label in labels:
         if label == MISSING:
             continue
@@ -214,7 +216,9 @@ def number_scale(labels: Sequence[str]) -> list[str]:
             return []
         side = -1 if found["below"] else 1 if found["above"] or found["more"] else 0
         places[label] = float(found["low"].replace(",", "")), side
-    return sorted(places, key=places.__getitem__) if len(places) > 2 else []
+        intervals |= found["low"] != label
+    is_scale = intervals and len(places) > 2 and len({*places.values()}) == len(places)
+    return sorted(places, key=places.__getitem__) if is_scale else []
 
 
 def _are_integers(column: Profile) -> bool:
