@@ -157,11 +157,11 @@ def many():
 
 @pytest.fixture(scope="module")
 def for_population(many):
-    return find_design(many, LIMIT, seconds=20)
+    return find_design(many, LIMIT, seconds=120)
 
 
 def test_the_same_seed_gives_the_same_thresholds(many, for_population):
-    again = find_design(many, LIMIT, seconds=20)
+    again = find_design(many, LIMIT, seconds=120)
     if "time" in (for_population.ended, again.ended):
         pytest.skip("the machine was too busy for a search to end by itself")
     assert again.forms == for_population.forms
