@@ -9,6 +9,7 @@ Conventions, used everywhere:
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -308,9 +309,8 @@ _one_thread: list[Any] = []
 
 
 @cache
-def _blas() -> Any:
-    """Return the BLAS libraries of NumPy and SciPy; finding them takes milliseconds."""
-    import scipy.linalg  # noqa: F401 (loads SciPy's own)
+def _blas(has_scipy: bool) -> Any:
+    """Return the BLAS libraries that are loaded; finding them takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -325,7 +325,8 @@ def one_blas_thread() -> Iterator[None]:
     such context is open.
     """
     with _threads_lock:
-        limited = None if _one_thread else _blas().limit(limits=1, user_api="blas")
+        loaded = _blas("scipy.linalg" in sys.modules)
+        limited = None if _one_thread else loaded.limit(limits=1, user_api="blas")
         _one_thread.append(limited)
     try:
         yield
