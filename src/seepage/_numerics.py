@@ -326,8 +326,7 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _threads_lock:
         loaded = _blas("scipy.linalg" in sys.modules)
-        limited = None if _one_thread else loaded.limit(limits=1, user_api="blas")
-        _one_thread.append(limited)
+        _one_thread.append(None if _one_thread else loaded.limit(limits=1, user_api="blas"))
     try:
         yield
     finally:

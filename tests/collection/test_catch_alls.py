@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import seepage as sp
 from plan_examples import DOMAIN, counts, people, plan_for
+from seepage.collection.client_files import client_plan
 from seepage.collection.perturb import open_records
+from seepage.collection.reference_client import answer_code
 from seepage.data import Attribute, Domain
 from seepage.data.datasets import dataset
 from seepage.data.inputs import as_pairs
@@ -198,3 +201,54 @@ def test_a_plan_perturbs_only_what_it_collects():
     plan = plan_for(counts(), [1.0, 0.0, 1.0, 0.0])
     found = plan.perturb(people(30).drop_columns(["job", "ill"]))
     assert found.column_names == ["sex", "age"]
+
+
+def _survey_with_texts(path, text, rows=8_000):
+    """A survey whose number is a text for a third of the people, more often for sex a than b."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["a", "b"], rows)
+    none = rng.random(rows) < np.where(sex == "a", 0.5, 0.2)
+    number = np.where(none, text, rng.integers(0, 60, rows).astype(str))
+    label = np.where(rng.random(rows) < 0.3, text, rng.choice(["x", "y"], rows))
+    pd.DataFrame({"number": number, "label": label, "sex": sex}).to_csv(path, index=False)
+    return none
+
+
+@pytest.mark.filterwarnings("ignore::seepage.DataWarning")
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("none", {}),
+        ("none", {"scope": "table", "answers": "merged"}),
+        ("99", {}),
+        ("99", {"answers": "as-is", "bins": {"number": [0, 30, 100]}}),
+    ],
+)
+def test_what_means_missing_is_collected_as_it_was_certified(tmp_path, text, options):
+    path = tmp_path / "survey.csv"
+    none = _survey_with_texts(path, text)
+    marked = {"missing_markers": ["99"]} if text == "99" else {}
+    named = {"columns": ["number", "label", "sex"]}
+    if text == "none":  # beside numbers it means missing without an option; of labels it is one
+        marked = {"missing_markers": {"label": ["none"]}}
+    plan = sp.design(path, 2.0, seconds=1, shape="never", **marked, **named, **options)
+    scan = open_records(path, plan.collected)
+    codes = np.concatenate([batch.codes[0] for batch in scan.batches()])
+    missing = plan.collected["number"].values.index("(missing)")
+    assert (codes[none] == missing).all()
+    assert (codes[~none] != missing).all()
+    for attribute in client_plan(plan)["wire"]["attributes"][:2]:
+        assert answer_code(attribute, text) == attribute["values"].index("(missing)")
+
+
+@pytest.mark.parametrize("make", [sp.design, sp.calibrate])
+def test_people_who_were_left_out_send_no_report(tmp_path, make):
+    path = tmp_path / "survey.csv"
+    none = _survey_with_texts(path, "")
+    options = {"seconds": 1, "shape": "never"} if make is sp.design else {"mechanism": "grr"}
+    plan = make(path, 2.0, missing="drop", columns=["number", "sex"], **options)
+    assert plan.perturb(path, rng=0).num_rows == len(none) - none.sum()
+    plan.save(tmp_path / "plan.json")
+    loaded = sp.Plan.load(tmp_path / "plan.json")
+    assert loaded.perturb(path, rng=0).num_rows == len(none) - none.sum()
+    assert loaded.check(path).records == len(none) - none.sum()

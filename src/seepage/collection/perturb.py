@@ -95,9 +95,7 @@ def _reports(plan: Plan, data: Any, options: PerturbOptions) -> Iterator[pa.Reco
     """Yield the reports of each batch of records."""
     key, source = _key_of_identifiers(plan, options), randomness(options.rng, "rng")
     schema, column = reports_schema(plan), options.identifier
-    table = changed(options, TableOptions)
-    if plan.person is not None:
-        table.setdefault("person", plan.person)
+    table = plan.provenance.reading | changed(options, TableOptions)
     scan = open_records(data, plan.collected, column, **table)
     for batch in scan.batches(options.progress):
         answers = dict(zip(plan.collected.names, batch.codes, strict=True))

@@ -164,6 +164,14 @@ def with_catch_all(attribute: Attribute, counts: Integers) -> Attribute:
     return replace(attribute, merged=((ALL_OTHERS, commonest),))
 
 
+def with_markers(attribute: Attribute, markers: frozenset[str]) -> Attribute:
+    """Return an attribute that codes what means missing as missing, wherever it is collected."""
+    missing = MISSING if MISSING in attribute.values else attribute.catch_all
+    known = {*attribute.values, *(value for value, _ in attribute.merged)}
+    new = [(marker, missing) for marker in sorted(markers - known - {MISSING}) if missing]
+    return replace(attribute, merged=(*new, *attribute.merged)) if new else attribute
+
+
 def interval_edges(numbers: NumberSummary, people: int, share: float) -> tuple[float, ...]:
     """Return the edges of the intervals of a column of numbers; empty if its values are answers.
 

@@ -16,7 +16,13 @@ import pyarrow as pa
 
 from seepage._numerics import Integers
 from seepage.data import Attribute, Domain
-from seepage.data.answer_rule import AnswerRule, interval_edges, least_share, with_catch_all
+from seepage.data.answer_rule import (
+    AnswerRule,
+    interval_edges,
+    least_share,
+    with_catch_all,
+    with_markers,
+)
 from seepage.data.counting.distinct import own_seed
 from seepage.data.table import MAX_ALPHABET, is_spark_frame
 from seepage.data.table.bins import NumberSummary
@@ -24,7 +30,7 @@ from seepage.data.table.column import Column
 from seepage.data.table.persons import RandomPart, RecordChoice
 from seepage.data.table.scan import CodedBatch, TableScan, check_records, summaries_of
 from seepage.data.table.sources import Source, open_frame, open_source
-from seepage.data.table.values import is_number_type
+from seepage.data.table.values import is_number_type, marker_labels
 from seepage.errors import InputError, Setting, TableError, Text
 
 if TYPE_CHECKING:
@@ -59,6 +65,8 @@ class FixedDomain:
         promise.
     merging
         Whether answers were merged by the rule.
+    dropping
+        Whether records with a missing value were left out.
     """
 
     domain: Domain
@@ -67,6 +75,15 @@ class FixedDomain:
     values: Mapping[str, int]
     left_out: tuple[str, ...] = ()
     merging: bool = True
+    dropping: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """Return what a plan states: records that fixed the answers, values, what is left out."""
+        found: dict[str, Any] = {} if self.part is None else {"fixing records": self.records}
+        if self.merging:
+            sizes = {attribute.name: attribute.size for attribute in self.domain}
+            found["values"] = {n: v for n, v in self.values.items() if v > sizes.get(n, v)}
+        return found | ({"missing": "drop"} if self.dropping else {})
 
     def notes(self) -> Iterator[str]:
         """Yield remarks on the part, on what was merged, and on what is not asked."""
@@ -150,7 +167,8 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> FixedDomain:
             left_out.append(attribute.name)
             continue
         lost = found.size == 1 < attribute.size
-        attributes.append(with_catch_all(attribute, marginal) if lost else found)
+        found = with_catch_all(attribute, marginal) if lost else found
+        attributes.append(with_markers(found, marker_labels(options.markers_of(found.name))))
     if not attributes:
         raise InputError(
             "no column has two answers with enough people; ask for the values as they are",
@@ -159,9 +177,8 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> FixedDomain:
     values = {a.name: int((m > 0).sum()) for a, m in zip(domain, counts, strict=True)}
     values |= {name: len(one.distinct()[0]) for name, one in numbers.items() if cuts[name]}
     excluded = None if options.scope == "table" else part
-    return FixedDomain(
-        Domain(attributes), excluded, held.num_rows, values, tuple(left_out), merging
-    )
+    about = held.num_rows, values, tuple(left_out), merging, options.dropping
+    return FixedDomain(Domain(attributes), excluded, *about)
 
 
 # The part -----------------------------------------------------------------------------------------

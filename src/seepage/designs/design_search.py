@@ -340,19 +340,13 @@ class DesignRun:
             self.certifier.scope,
             self.certifier.confidence,
             self.people,
-            {**self.options.stated, **self._covered(), "known": known},
+            {
+                **self.options.stated,
+                **(self.records.fixed.settings() if self.records.fixed else {}),
+                "known": known,
+            },
             self.records.person,
         )
-
-    def _covered(self) -> dict[str, Any]:
-        """Return settings: values that merged answers cover, and records that fixed the answers."""
-        fixed, found = self.records.fixed, dict[str, Any]()
-        if fixed is not None and fixed.part is not None:
-            found["fixing records"] = fixed.records
-        if fixed is not None and fixed.merging:
-            sizes = {a.name: a.size for a in fixed.domain}
-            found["values"] = {n: v for n, v in fixed.values.items() if v > sizes.get(n, v)}
-        return found
 
     def _with_observed(self, form: Form) -> Form:
         """Return a form with its totals on the table itself, where the promised ones are larger."""

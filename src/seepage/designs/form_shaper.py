@@ -350,6 +350,7 @@ def _shape_for_population(run: "DesignRun") -> None:
         run.problem,
         scorer=ExactForms(FormCounter(scaled)),
         precisions=Precisions(scaled, old.joint, old.rows),
+        importance=run.importance,  # as given: that of the largest error depends on all records
     )
     confidence = halved(run.certifier.confidence or 0.0)
     inner = run.with_certifier(PopulationCertifier(problem, scaled, confidence))

@@ -61,7 +61,10 @@ def plan_of(calibration: Calibration) -> Plan:
     channel = ProductChannel(questions=questions)
     form = Form.of(channel, totals.guarantee, totals.values.tolist(), totals.deltas.tolist())
     public = [name for name, mask in zip(names, problem.public, strict=True) if mask]
-    person = problem.data.person if isinstance(problem.data, Records) else None
+    settings, person = {"guarantee": totals.guarantee}, None
+    if isinstance(problem.data, Records):
+        person, fixed = problem.data.person, problem.data.fixed
+        settings |= {} if fixed is None else fixed.settings()
     return Plan(
         listed=stored_attributes(problem.pairs, problem.limits.tolist(), public),
         forms=with_shares([form], [1.0]),
@@ -69,7 +72,7 @@ def plan_of(calibration: Calibration) -> Plan:
         view=totals.view,
         confidence=totals.confidence,
         scope=_scope(totals.scope),
-        provenance=Provenance.of(problem.pairs, {"guarantee": totals.guarantee}, person),
+        provenance=Provenance.of(problem.pairs, settings, person),
         notes=(*totals.notes, *calibration.notes),
     )
 
@@ -117,7 +120,7 @@ def design(data: Any, options: DesignOptions) -> Plan:
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> plan = sp.design(coins, 1.0, scope="table")
     >>> plan.guarantee, plan.kind, sorted(form.attributes for form in plan.forms)
-    ('exact', 'certified', [('a', 'b'), ('a', 'differ'), ('b', 'differ')])
+    ('exact', 'certified', [('a', 'b', 'differ')])
 
     Four records certify little about a population, so each person is asked one question:
 

@@ -122,9 +122,7 @@ class PlanCheck(Result):
 def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
     """Return the totals of a plan's forms on a table; see `Plan.check`."""
     needs_records = any(form.guarantee not in FROM_PAIRS for form in plan.forms)
-    reading = options.reading
-    if plan.person is not None and not is_counted(data):
-        reading.setdefault("person", plan.person)
+    reading = options.reading if is_counted(data) else plan.provenance.reading | options.reading
     counted = as_counted(data, records=needs_records, within=plan.domain, **reading)
     for form in plan.forms:
         check_whole_table(counted, form.guarantee, "the totals of a plan")

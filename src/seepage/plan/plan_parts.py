@@ -69,6 +69,12 @@ class Provenance(Stored, frozen=True, kw_only=True):
     population: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
     person: Annotated[str, msgspec.Meta(min_length=1)] | msgspec.UnsetType = msgspec.UNSET
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Table options by which records are read as those that the plan was computed from."""
+        person = {"person": self.person} if self.person else {}
+        return person | ({"missing": "drop"} if self.settings.get("missing") == "drop" else {})
+
     @classmethod
     def of(
         cls, pairs: PairCounts, settings: Mapping[str, Any], person: str | None = None

@@ -74,6 +74,8 @@ class Column:
         self._options = options
         self.markers = marker_labels(options.markers_of(name))
         self._given = None if options.domain is None else options.domain[name]
+        if self._given is not None and self._given.edges:  # numbers, and what means missing
+            self.markers |= {value for value, _ in self._given.merged if value != ALL_OTHERS}
         self._rule = options.bins_of(name)
         in_mapping = isinstance(options.bins, Mapping) and name in options.bins
         self.named = in_mapping and self._rule != NO_BINS
