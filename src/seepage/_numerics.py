@@ -310,7 +310,7 @@ _one_thread: list[Any] = []
 
 @cache
 def _blas(has_scipy: bool) -> Any:
-    """Return the BLAS libraries that are loaded; finding them takes milliseconds."""
+    """Return the BLAS libraries loaded, looked up anew once SciPy has loaded its own."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -28,10 +28,10 @@ class AnalysisOptions(DataOptions):
     view
         `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
     guarantee
-        Guarantees of the totals: exact, merged, worst, sampled, independent, sum, witness, or
-        `"all"`.  By default worst and independent; with a limit also exact and witness, which may
-        decide it, for a table of at most 131,072 records.  See `total_leakage`.  Those whose
-        requirements are not met are in `totals.unavailable`, with the reason.
+        Guarantees of the totals: exact, merged, worst, sampled, independent, sum, witness,
+        `"all"`, or `"auto"` for what may decide the limit.  That is worst and independent; with a
+        limit also exact and witness, for a table of at most 131,072 records.  See `total_leakage`.
+        Those whose requirements are not met are in `totals.unavailable`, with the reason.
     delta
         Delta of (epsilon, delta)-LDP.  Or one for each attribute.
     min_count

@@ -6,7 +6,12 @@ from scipy.optimize import linprog
 from threadpoolctl import threadpool_info
 
 from seepage._numerics import one_blas_thread
-from seepage.designs.admissible_reports import LinearPrograms
+from seepage.designs.admissible_reports import (
+    SHRINKING,
+    AdmissibleReports,
+    LinearPrograms,
+    RatioLimit,
+)
 
 SIDES = 1 - 3 * np.eye(5)
 """No unknown is above a third of their sum."""
@@ -44,6 +49,27 @@ def test_a_program_without_solution_gives_none():
     programs = LinearPrograms(-SIDES, EQUAL)
     programs.add(none)
     assert programs.maximise(np.ones(5)) is None
+
+
+def test_reports_reach_their_tightest_limit_and_shrink_into_all_of_them():
+    draws = np.random.default_rng(5)
+    counts = {"own": np.diag(draws.integers(20, 90, 5)), "other": draws.integers(1, 50, (3, 5))}
+    limits = [RatioLimit("own", counts["own"], 1.5), RatioLimit("other", counts["other"], 0.4)]
+    cone = AdmissibleReports(limits, counts["own"].sum(axis=1) / counts["own"].sum())
+
+    def excesses(reports):
+        """ln of the largest ratio of means minus its limit, by limit and report."""
+        means = [reports @ (c / c.sum(axis=1, keepdims=True)).T for c in counts.values()]
+        logs = [np.log(m.max(axis=1) / m.min(axis=1)) for m in means]
+        return np.array([log - one.limit for log, one in zip(logs, limits, strict=True)])
+
+    reports = np.exp(draws.normal(scale=2, size=(200, 5)))
+    assert (excesses(reports).max(axis=0) > 0).any()
+    at_limit = 1 + cone.reach(reports - 1)[:, None] * (reports - 1)
+    assert np.allclose(excesses(at_limit).max(axis=0), 0, atol=1e-6)
+    assert (excesses(cone.shrunk(reports)) < 0).all()
+    within = cone.initial_reports()
+    assert np.allclose(cone.shrunk(within) - 1, SHRINKING * (within - 1))
 
 
 def test_linear_algebra_uses_one_thread_and_is_restored():
