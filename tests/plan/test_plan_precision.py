@@ -25,7 +25,7 @@ def test_a_design_has_the_errors_that_it_was_found_with():
     # the plan's nominal frequencies are rounded to whole percent
     assert [v / 2000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=0.03)
     assert plan.alternatives == found.comparison[:-1]
-    assert len(plan.alternatives) == 8
+    assert len(plan.alternatives) == 6
 
 
 def test_estimates_of_people_drawn_anew_vary_as_expected():
@@ -95,6 +95,15 @@ def test_the_rival_with_the_whole_record_is_named_where_it_wins():
     each = np.array(each) + [1 - np.square(plan[n].frequencies).sum() for n in plan.collected.names]
     expected = np.sqrt(each).sum() ** 2 / 3 / precision.people  # pi_j ~ sqrt(v_j)
     assert precision.error(rival) == pytest.approx(expected, rel=0.01)
+
+
+def test_errors_of_a_strategy_by_objective_and_for_other_numbers_of_people():
+    row = Strategy(name="x", rests_on="", certified=False, errors={"a": 0.6, "b": 0.8, "c": 9.0})
+    sizes = {"a": 2, "b": 4}
+    assert row.objective_error("mean", sizes) == pytest.approx(0.7)
+    assert row.objective_error("largest", sizes) == pytest.approx(0.3)
+    assert (row.objective_error("mean", {}), row.objective_error("largest", {})) == (0.0, 0.0)
+    assert row.for_people(0.5).errors == pytest.approx({"a": 0.3, "b": 0.4, "c": 4.5})
 
 
 def test_no_better_than_one_question_each_is_said_with_what_would_help():

@@ -313,13 +313,7 @@ class DesignRun:
         attribute_errors = errors[:count].copy()
         attribute_errors[np.array(problem.domain.sizes) == 1] = 0.0
         comparison = compare_designs(
-            problem,
-            self.records,
-            self.people,
-            self.singles,
-            self.full_forms,
-            forms,
-            attribute_errors,
+            problem, self.people, self.singles, self.full_forms, forms, attribute_errors
         )
         importance, used = self.importance[:count], self.importance[:count] > 0
         known = [names[j] for j in problem.known]

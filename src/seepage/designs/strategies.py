@@ -15,11 +15,9 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage._results import json_ready
-from seepage.data.records import Records
 from seepage.designs.form import Form
 from seepage.designs.form_problem import MAX_BUDGET, FormProblem, equal_split
-from seepage.designs.joint_perturbation import coordinated_perturbation, correlated_response
-from seepage.designs.report_channels import Budget, Stored, Unbounded
+from seepage.designs.report_channels import Stored, Unbounded
 
 SPLIT = "equal split (SPL)"
 CALIBRATED = "everyone asked everything, calibrated"
@@ -27,8 +25,6 @@ UNIFORM_SMP = "one random attribute each (SMP)"
 OPTIMAL_SMP = "one attribute each, best shares (SMP)"
 DESIGN = "some attributes each (forms)"
 SHAPED = "some attributes each (shaped forms)"
-CORR_RR = "one attribute each, the others drawn from it (Corr-RR), biased"
-COP = "perturbed along correlations (CoP), biased"
 RECORD_SMP = "one attribute each, at the whole record's epsilon (SMP)"
 """SMP whose one report may tell what a form of the design tells about the whole record: the rival
 against an adversary who knows all other answers, beyond the limits of single attributes."""
@@ -53,8 +49,6 @@ class Strategy(Stored, frozen=True, kw_only=True):
         and sampling together, for the number of people that the design is computed for.
     record
         Upper bound of the leakage about the whole record, in nats.
-    biases
-        The part of each error that more people do not reduce; empty for unbiased estimates.
     """
 
     name: str
@@ -62,7 +56,6 @@ class Strategy(Stored, frozen=True, kw_only=True):
     certified: bool
     errors: dict[str, Unbounded]
     record: Unbounded = "inf"
-    biases: dict[str, Budget] = msgspec.field(default_factory=dict)
 
     @property
     def error(self) -> float:
@@ -79,39 +72,20 @@ class Strategy(Stored, frozen=True, kw_only=True):
         sizes
             The number of values of each attribute that counts.
         """
-        return float(self._parts(objective, sizes)[0].max(initial=0.0))
-
-    def people_ratio(self, error: float, objective: str, sizes: Mapping[str, int]) -> float:
-        """Return how many times as many people reach an error; infinity if no number does."""
-        errors, biases = self._parts(objective, sizes)
-        if (biases >= error).any():
-            return math.inf
-        return float(((errors - biases) / (error - biases)).max(initial=0.0))
-
-    def _parts(self, objective: str, sizes: Mapping[str, int]) -> tuple[Floats, Floats]:
-        """Return what is to be small, one number or one per attribute, and the biases in it."""
         names = [name for name in sizes if name in self.errors]
         errors = np.array([float(self.errors[name]) for name in names])
-        biases = np.array([self.biases.get(name, 0.0) for name in names])
         if objective == "largest":
-            each = np.array([sizes[name] for name in names])
-            return errors / each, biases / each
-        count = max(1, len(names))
-        return np.array([errors.sum() / count]), np.array([biases.sum() / count])
+            return float((errors / [sizes[name] for name in names]).max(initial=0.0))
+        return float(errors.sum() / max(1, len(names)))
 
     def for_people(self, factor: float) -> "Strategy":
         """Return the strategy for a number of people divided by a factor."""
-        errors = {
-            name: json_ready(factor * (float(error) - bias) + bias)
-            for name, error in self.errors.items()
-            for bias in [self.biases.get(name, 0.0)]
-        }
+        errors = {name: json_ready(factor * float(error)) for name, error in self.errors.items()}
         return msgspec.structs.replace(self, errors=errors)
 
 
 def compare_designs(
     problem: FormProblem,
-    records: Records,
     people: int,
     singles: Sequence[Form],
     full_forms: Sequence[Form],
@@ -122,8 +96,8 @@ def compare_designs(
 
     Parameters
     ----------
-    problem, records, people
-        The constraints, the records, and the number of people of the errors.
+    problem, people
+        The constraints, and the number of people of the errors.
     singles, full_forms
         Forms of one attribute, and forms of all attributes.
     forms, errors
@@ -142,34 +116,11 @@ def compare_designs(
         full_errors = _errors(problem.row(best)[asked], people)
         strategies.append(strategy(CALIBRATED, best.guarantee, full_errors, best.record))
     strategies += _smp(problem, singles, indices, strategy, people)
-    if len(indices) > 1 and not (problem.public or precisions.rows):
-        strategies += _jointly_perturbed(records.select(names), limit, people)
     record = max(form.record for form in forms)
     strategies += _beyond_limits(problem, indices, strategy, people, record)
     name = DESIGN if all(form.is_product for form in forms) else SHAPED
     guarantees = ", ".join(sorted({form.guarantee for form in forms}))
     return (*strategies, strategy(name, guarantees, errors[asked].tolist(), record))
-
-
-def _jointly_perturbed(records: Records, limit: float, people: int) -> list[Strategy]:
-    """Return Corr-RR and CoP, those of the two that the table allows."""
-    names, assumed = records.domain.names, "assumed: sources are independent given the target"
-    found = {
-        CORR_RR: (correlated_response(records.pairs(), limit, people), "worst", 1),
-        COP: (coordinated_perturbation(records, limit, people), assumed, len(names)),
-    }
-    return [
-        Strategy(
-            name=name,
-            rests_on=rests_on,
-            certified=name == CORR_RR,
-            errors=json_ready(dict(zip(names, row.errors, strict=True))),
-            record=reports * row.epsilon,
-            biases=dict(zip(names, row.biases, strict=True)),
-        )
-        for name, (row, rests_on, reports) in found.items()
-        if row is not None
-    ]
 
 
 def _strategy(

@@ -23,7 +23,7 @@ from seepage.collection.report_vectors import (
     nominal_frequencies,
     wanted_rows,
 )
-from seepage.designs.strategies import BEYOND, NO_NOISE, Strategy
+from seepage.designs.strategies import NO_NOISE, Strategy
 from seepage.errors import InputError
 from seepage.plan import Plan
 from seepage.plan.plan_parts import BY_FORM
@@ -75,8 +75,8 @@ class Precision(NamedTuple):
         """Return how many times as many people a strategy needs for the plan's precision."""
         if strategy.name == NO_NOISE:
             return self.without_privacy / self.people
-        own, sizes = self.error(self.strategies[0]), {n: self.sizes[n] for n in self.compared}
-        return strategy.people_ratio(own, self.objective, sizes) if own > 0 else math.nan
+        own = self.error(self.strategies[0])
+        return self.error(strategy) / own if own > 0 else math.nan
 
     def named(self, *names: str) -> Strategy | None:
         """Return the first strategy that there is of these names."""
@@ -132,7 +132,7 @@ def plan_precision(plan: Plan) -> Precision:
         record=json_ready(max(form.record for form in plan.forms)),
     )
     shown = [
-        msgspec.structs.replace(other, rests_on=_basis(plan, other))
+        msgspec.structs.replace(other, rests_on=_with_confidence(plan, other.rests_on))
         for other in (others if compared else ())
     ]
     return Precision(
@@ -194,13 +194,6 @@ def people_for(plan: Plan, width: float) -> int:
     return max(1, people_needed(max(variances.values()), width))
 
 
-def _basis(plan: Plan, other: Strategy) -> str:
-    if other.certified:
-        return _with_confidence(plan, other.rests_on)
-    is_marked = other.rests_on.startswith("assum") or other.name in BEYOND
-    return other.rests_on if is_marked else f"assumed: {other.rests_on}"
-
-
 def _with_confidence(plan: Plan, guarantee: str) -> str:
     """Return a guarantee with its confidence, or with its kind if it is not certified."""
     if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
@@ -248,7 +241,7 @@ def cross_tables(plan: Plan, precision: Precision) -> str:
 def people_text(precision: Precision, ratio: float) -> str:
     """Return the people for the same precision: their number, and how many times the plan's."""
     if not math.isfinite(ratio):
-        return "not possible"
+        return "not known"
     return f"{rounded_people(math.ceil(ratio * precision.people))} ({ratio:.3g} ×)"
 
 
