@@ -7,6 +7,7 @@ the repository but for the pages.
 """
 
 import math
+import re
 import shutil
 import sys
 import tempfile
@@ -64,7 +65,7 @@ def shaped(pairs: sp.PairCounts) -> Any:
     order = [names[cell] for cell in np.argsort(table[:, 0] / table.sum(axis=1)).tolist()]
     rows: list[dict[str, Any]] = [
         {"cell": name, "report": number, "ratio": math.log(channel[cell, report] / chances[report])}
-        for number, report in enumerate(np.argsort(-chances)[:60].tolist(), 1)
+        for number, report in enumerate(_decreasing(chances)[:60], 1)
         for cell, name in enumerate(names)
     ]
     largest = max(abs(row["ratio"]) for row in rows)
@@ -80,6 +81,12 @@ def shaped(pairs: sp.PairCounts) -> Any:
     title = alt.TitleParams("What each report says", subtitle="occupation; at most 0.25 about sex")
     chart = chart_of(rows).mark_rect().encode(x=reports, y=cells, color=colour)
     return finish(chart.properties(width=460, height=22 * len(names), title=title))
+
+
+def _decreasing(chances: Any) -> list[int]:
+    """Return indices by decreasing chance, equal ones in their order whatever the last digits."""
+    order: list[int] = np.argsort(-chances.round(9), kind="stable").tolist()
+    return order
 
 
 def about_sex(pairs: sp.PairCounts) -> Any:
@@ -229,12 +236,28 @@ CHARTS: dict[str, Callable[[sp.PairCounts], Any]] = {
 }
 
 
+NUMBER = re.compile(r"\d+\.\d+(e-?\d+)?")
+
+
+def _save_if_different(chart: Any, file: Path) -> None:
+    """Save a chart unless the file shows the same, its numbers but for their last digits."""
+    with tempfile.TemporaryDirectory() as place:
+        drawn = Path(place) / file.name
+        sp.save_chart(chart, drawn)
+        if not file.exists() or _rounded(drawn) != _rounded(file):
+            shutil.copyfile(drawn, file)
+
+
+def _rounded(picture: Path) -> str:
+    return NUMBER.sub(lambda one: f"{float(one[0]):.6g}", picture.read_text(encoding="utf-8"))
+
+
 def make_pictures(folder: Path) -> None:
     """Write every picture, the report page of Adult, and the page of a plan, into a folder."""
     pairs = sp.load_pairs("adult")
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in CHARTS.items():
-        sp.save_chart(draw(pairs), folder / name)
+        _save_if_different(draw(pairs), folder / name)
     command = "seepage analyse adult --epsilon 1 --report adult.html"
     sp.analyse("adult", 1.0, command=command).report(folder / "adult.html")
     plan = sp.design(sp.make_survey(100_000), 2.0, drop=["employment", "region"])
