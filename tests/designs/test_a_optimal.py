@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from seepage.designs.a_optimal import best_shares, evaluate
+import seepage as sp
+from seepage.designs.a_optimal import FAMILIES, Precisions, best_shares, evaluate
+from seepage.mechanisms import BUILT_IN
 
 
 def solved(precisions, weights):
@@ -70,3 +72,19 @@ def test_shares_of_single_attributes_are_in_closed_form():
 def test_a_quantity_that_no_form_asks_makes_the_objective_infinite():
     assert evaluate(np.array([[1.0, 0.0]]), np.ones(2), np.ones(1)).objective == np.inf
     assert evaluate(np.array([[1.0, 0.0]]), np.array([1.0, 0.0]), np.ones(1)).objective == 1
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 40, 200])
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.7, 1.5, 3.0, 6.0, 16.0])
+def test_no_other_pure_mechanism_is_more_precise(k, epsilon):
+    counts = np.random.default_rng(k).geometric(0.05, k)
+    domain = sp.Domain([sp.Attribute("a", tuple(map(str, range(k))))])
+    precisions = Precisions(sp.Records(domain, np.repeat(np.arange(k), counts)[:, None]))
+    pure = [family for family in BUILT_IN if not family.approximate]
+    made = [family.create(k, epsilon) for family in pure]
+    noise = {one.name: one.variance(1, precisions.frequencies[0]).sum() for one in made}
+    name = precisions.best_mechanism(0, epsilon)
+    assert len(noise) > len(FAMILIES)
+    assert noise[name] <= min(noise.values()) * (1 + 1e-8)
+    expected = 1 / (noise[name] + 1 - (precisions.frequencies[0] ** 2).sum())
+    assert precisions.best(0, epsilon) == pytest.approx(expected)

@@ -23,7 +23,7 @@ import numpy as np
 from seepage._numerics import Floats
 from seepage.data.records import Records
 from seepage.designs.form import Form
-from seepage.mechanisms import mechanism, registered
+from seepage.mechanisms.direct import GRR, SubsetSelection
 
 if TYPE_CHECKING:
     from seepage.designs.form_problem import FormProblem
@@ -51,6 +51,9 @@ Forms that differ in their budgets only are variants; small ones are dropped as 
 
 MINIMAX_ROUNDS = 30
 """Updates of the weights of errors before each solution for the largest error."""
+
+FAMILIES = {"grr": GRR, "ss": SubsetSelection}
+"""Mechanisms of single questions: one of the two has the least variance of all pure ones."""
 
 GRID_SIZE = 1024
 """Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
@@ -122,7 +125,7 @@ class Precisions:
         self.squares = [float(((b @ f) ** 2).sum()) for b, f in products]
         self.joint = tuple(joint)
         self.quantities = [*((j,) for j in attributes), *self.joint]
-        self._mechanism = lru_cache(None)(mechanism)
+        self._mechanism = lru_cache(None)(lambda name, k, epsilon: FAMILIES[name](k, epsilon))
         self._joint_squares = [
             float(((records.counts(list(table)) / number) ** 2).sum()) for table in self.joint
         ]
@@ -149,7 +152,7 @@ class Precisions:
         return 1 / (self._moment(j, epsilon) - self.squares[j])
 
     def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
-        """Return the precision of attribute j from one report of any mechanism."""
+        """Return the precision of attribute j from one report of a mechanism in `FAMILIES`."""
         if j in self.rows:
             return self.single(j, epsilon)
         made = self._mechanism(name, self.sizes[j], epsilon)
@@ -162,14 +165,8 @@ class Precisions:
 
         GRR for a mean: reports that are shaped to it are far more precise than any of these.
         """
-        best, highest = "grr", self.of_mechanism(j, "grr", epsilon) * (1 + 1e-9)
-        for name, family in registered().items():
-            if not family.approximate and j not in self.rows:
-                precision = self.of_mechanism(j, name, epsilon)
-                within = self._mechanism(name, self.sizes[j], epsilon).epsilon <= epsilon
-                if precision > highest and within:
-                    best, highest = name, precision
-        return best
+        grr, subsets = (self.of_mechanism(j, name, epsilon) for name in FAMILIES)
+        return "ss" if subsets > grr * (1 + 1e-9) else "grr"
 
     def best(self, j: int, epsilon: float) -> float:
         """Return the highest precision of attribute j from one report of a pure mechanism."""

@@ -13,9 +13,9 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, shortest_above, summed_up
+from seepage._registry import MECHANISMS
 from seepage.data import Domain
 from seepage.errors import InputError
-from seepage.mechanisms import registered
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.mechanisms.transition_matrix import MatrixMechanism
@@ -56,8 +56,7 @@ def build_mechanism(
     >>> build_mechanism("grr", 4, 1.0, 0.0, {})
     GRR(mechanism=grr, k=4, epsilon=1.0)
     """
-    families: dict[str, Any] = registered()
-    family = families[_checks.choice(name, "mechanism", families)]
+    family: Any = MECHANISMS[_checks.choice(name, "mechanism", MECHANISMS)]
     if delta > 0 and not family.approximate:
         raise InputError(f"mechanism {name!r} has delta 0, got delta {delta}")
     budget = [] if family is BasicRAPPOR else [epsilon, delta] if family.approximate else [epsilon]
