@@ -370,6 +370,18 @@ def _joint(first: Profile, second: Profile) -> Integers:
     return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
 
 
+def least_share(certifying: int) -> float:
+    """Return the least share of an answer of a table with so many certifying records.
+
+    Examples
+    --------
+    >>> least_share(100_000), least_share(5_000), least_share(10**6)
+    (0.02, 0.1, 0.01)
+    """
+    low, high = RARE_SHARES
+    return min(high, max(low, RARE_RECORDS / max(certifying, 1)))
+
+
 def rare_below(records: int) -> int:
     """Return the number of records below which a value is rare."""
     low, high = RARE_SHARES

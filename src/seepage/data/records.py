@@ -183,9 +183,9 @@ class Records(Result):
         fixed = None
         declared = options.domain is not None or options.scope == "population"
         if options.domain is None and (options.scope == "population" or options.merges_answers):
-            from seepage.data.answers import fixed_on_part
+            from seepage.data.answers import fix_domain
 
-            data, fixed = fixed_on_part(data, options, rng)
+            data, fixed = fix_domain(data, options, rng)
             options = replace(options, domain=fixed.domain, bins=None, pool=None)
         gather = gather_local
         if spark:

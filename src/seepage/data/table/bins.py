@@ -272,6 +272,26 @@ def _rounded(edge: float, width: float, direction: str) -> float:
     return float(Decimal(edge).quantize(step, direction, Context(prec=400, Emin=-9999, Emax=9999)))
 
 
+def roundest(low: float, high: float, integral: bool) -> float:
+    """Return the roundest number above `low` and at most `high`, an integer if all are.
+
+    A multiple of 5, 2.5, 2 or 1 times as large a power of ten as possible.
+
+    Examples
+    --------
+    >>> roundest(17, 23, True), roundest(0, 114, True), roundest(0.21, 0.29, False)
+    (20.0, 100.0, 0.25)
+    """
+    power = math.ceil(math.log10(max(abs(low), abs(high), high - low))) + 1
+    for exponent in range(power, power - 20, -1):
+        for factor in (5, 2.5, 2, 1):
+            unit = factor * 10.0**exponent
+            number = float(math.floor(high / unit) * unit)
+            if low < number <= high and (number.is_integer() or not integral):
+                return round(number, max(0, 1 - exponent))
+    return float(high)
+
+
 def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
     """Return the labels of the bins between edges.
 
@@ -290,6 +310,32 @@ def _label(low: float, high: float, last: bool) -> str:
     if math.isinf(high):
         return f">= {number_label(low)}"
     return f"[{number_label(low)}, {number_label(high)}{']' if last else ')'}"
+
+
+def interval_labels(edges: Sequence[float], numbers: NumberSummary) -> tuple[str, ...]:
+    """Return the labels of open-ended intervals of numbers, in words.
+
+    Examples
+    --------
+    >>> days = NumberSummary()
+    >>> days.add(np.arange(31), np.zeros(31, dtype=np.uint64))
+    >>> interval_labels([-math.inf, 1, 6, math.inf], days)
+    ('0', '1 to 5', '6 or more')
+    """
+    labels = list[str]()
+    for low, high in pairwise(edges):
+        first = low if math.isfinite(low) else numbers.low
+        last = high - 1 if numbers.integral else high
+        if math.isinf(high):
+            labels.append(f"{number_label(low)} or more" if math.isfinite(low) else "any number")
+        elif numbers.integral and first == last:
+            labels.append(number_label(first))
+        elif math.isinf(low):
+            labels.append(f"{'up to' if numbers.integral else 'under'} {number_label(last)}")
+        else:
+            between = "to" if numbers.integral else "to under"
+            labels.append(f"{number_label(first)} {between} {number_label(last)}")
+    return tuple(labels)
 
 
 def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> Attribute:

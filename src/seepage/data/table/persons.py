@@ -1,4 +1,4 @@
-"""One record per person: the first record, in the order of the table, that is not dropped.
+"""One record per person, the first that is not dropped, and random parts of a table.
 
 A person is identified by a 64-bit key: an integer is its own key, other identifiers are hashed.
 Two people with the same key (probability 3e-8 among a million people) count as one person, so that
@@ -6,7 +6,8 @@ no person counts twice.
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans
-from seepage.data.counting.distinct import record_priorities
+from seepage.data.counting.distinct import own_seed, record_priorities
+from seepage.data.table.sources import Source
 from seepage.data.table.values import encoded, field_key
 from seepage.errors import TableError
 
 Keys = NDArray[np.uint64]
+
+SMALL_TABLE, LARGE_PART, SMALL_PART = 20_000, 1 / 5, 1 / 20
+"""Below this number of records the part is the larger share of them, else the smaller."""
+
+MAX_PART = 1 << 18
+"""Maximum number of records of the part."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,51 @@ class RecordChoice:
             self._seen.append(keys)
         while len(self._seen) > 1 and len(self._seen[-2]) <= 2 * len(self._seen[-1]):
             self._seen[-2:] = [np.sort(np.concatenate(self._seen[-2:]))]
+
+
+def read_part(
+    source: Source, names: Sequence[str], person: str | None, rng: int, *, whole: bool
+) -> tuple[pa.Table, RandomPart]:
+    """Return the records of a random part, one of each person, and the part.
+
+    A fifth while fewer than 20,000 records were read, then a twentieth, and less where that is
+    more than `MAX_PART`; `whole`: all, up to `MAX_PART`.
+    """
+    threshold = int((1.0 if whole else LARGE_PART) * 2**64)
+    part, choice = (
+        RandomPart(own_seed("part", rng), 2**64),
+        RecordChoice(person, fields=source.fields),
+    )
+    kept, rows = list[tuple[pa.RecordBatch, Keys]](), 0
+    for batch in source.batches(names if person is None else [*names, person]):
+        kept.append((batch, part.priorities(choice.keys(batch, rows), rows, batch.num_rows)))
+        rows += batch.num_rows
+        if rows >= SMALL_TABLE and not whole:
+            threshold = min(threshold, int(SMALL_PART * 2**64))
+        kept = _below(threshold, kept)
+        while sum(len(priorities) for _, priorities in kept) > MAX_PART:
+            threshold //= 2
+            kept = _below(threshold, kept)
+    if not rows:
+        raise TableError("the table has no records")
+    if not kept:
+        raise TableError(
+            f"{rows:,} records are too few to fix the answers on a part of them; declare a domain"
+        )
+    masks = [choice.chosen(batch) for batch, _ in kept]
+    chosen = [
+        b if mask is None else b.filter(mask) for (b, _), mask in zip(kept, masks, strict=True)
+    ]
+    return pa.Table.from_batches(chosen).select(names), replace(part, threshold=threshold)
+
+
+def _below(
+    threshold: int, kept: Sequence[tuple[pa.RecordBatch, Keys]]
+) -> list[tuple[pa.RecordBatch, Keys]]:
+    """Return the records of priorities below a threshold, and these, without empty batches."""
+    limit = np.uint64(min(threshold, 2**64 - 1))
+    inside = ((batch.filter(found < limit), found[found < limit]) for batch, found in kept)
+    return [(batch, found) for batch, found in inside if len(found)]
 
 
 def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = False) -> Keys:
