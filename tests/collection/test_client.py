@@ -17,7 +17,7 @@ from command import run
 from plan_examples import counts, plan_for
 from seepage.collection.client_files import client_vectors
 from seepage.collection.reference_client import answer_code
-from seepage.data.table.values import number_label
+from seepage.data.table.text import number_label
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR, SubsetSelection
 from seepage.mechanisms.exact_draws import exp_below

@@ -202,7 +202,7 @@ def _parse_values(_: Any, __: Any, text: str | None) -> list[Any]:
 
 
 def _typed(text: str) -> Any:
-    from seepage.data.table.values import field_key
+    from seepage.data.table.text import field_key
 
     key = field_key(text)
     if isinstance(key, float):

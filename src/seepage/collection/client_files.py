@@ -27,7 +27,7 @@ from seepage.collection.reference_client import (
 )
 from seepage.data import MISSING, OTHER, Domain, short_list
 from seepage.data.recoding import read_codebook
-from seepage.data.table.values import NUMBER
+from seepage.data.table.text import NUMBER
 from seepage.designs.form import Form
 from seepage.errors import InputError, SeepageWarning, Setting, Text
 from seepage.mechanisms.exact_draws import Randomness

@@ -14,7 +14,7 @@ from typing import Any
 
 from seepage import _checks
 from seepage.data import MISSING
-from seepage.data.table.values import NUMBER, number_label
+from seepage.data.table.text import NUMBER, number_label
 from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.plan.wire import Wire

@@ -22,8 +22,15 @@ from seepage.data.column_kinds import (
 )
 from seepage.data.inputs import is_counted, table_of
 from seepage.data.table import TableOptions, is_spark_frame
-from seepage.data.table.sources import BATCH_ROWS, Source, first_records, open_frame, open_source
-from seepage.data.table.values import NUMBER, marker_labels, readable
+from seepage.data.table.sources import (
+    BATCH_ROWS,
+    Source,
+    first_records,
+    open_frame,
+    open_source,
+    readable,
+)
+from seepage.data.table.text import NUMBER, marker_labels
 from seepage.errors import DataWarning, InputError, Setting, TableError, Text
 
 MAX_RECORDS = BATCH_ROWS

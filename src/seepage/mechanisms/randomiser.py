@@ -327,6 +327,6 @@ def _labels(name: str, labels: Sequence[Any] | None, count: int | None) -> tuple
 
 def label(value: Any) -> str:
     """Return the label of a value or report, as tables have it."""
-    from seepage.data.table.values import field_key, key_label
+    from seepage.data.table.text import field_key, key_label
 
     return key_label(field_key(str(value)))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data.table.values import (
+from seepage.data.table.text import (
     datetime_label,
     field_key,
     key_label,

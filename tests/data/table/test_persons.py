@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from command import run
-from seepage.data.table.persons import RecordChoice, person_keys
+from seepage.data.table.scan import RecordChoice
 from seepage.errors import InputError, TableError
 
 
@@ -105,6 +105,10 @@ def test_batches_do_not_matter(drawn, cuts):
     assert np.flatnonzero(np.concatenate([*masks, []])).tolist() == truth
 
 
+def batch_of(array):
+    return pa.RecordBatch.from_arrays([array], ["id"])
+
+
 @pytest.mark.parametrize(
     "array",
     [
@@ -118,7 +122,7 @@ def test_batches_do_not_matter(drawn, cuts):
     ],
 )
 def test_keys_of_different_people_differ(array):
-    first, second, third = person_keys(array, "id").tolist()
+    first, second, third = RecordChoice("id").keys(batch_of(array), 0).tolist()
     assert first == third != second
 
 
@@ -135,7 +139,7 @@ def test_keys_of_different_people_differ(array):
 def test_no_records_raise(array, fields):
     number = 3 if array.null_count < 3 else 1
     with pytest.raises(TableError, match=f"record {number + 10}: column 'id' is missing"):
-        person_keys(array, "id", 10, fields=fields)
+        RecordChoice("id", fields=fields).keys(batch_of(array), 10)
 
 
 @pytest.mark.parametrize("read", [sp.count_pairs, sp.Records.from_data])

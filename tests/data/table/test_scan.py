@@ -13,7 +13,7 @@ import seepage as sp
 from seepage.data import MISSING, Attribute, Domain
 from seepage.data.table import TableOptions
 from seepage.data.table.scan import open_scan
-from seepage.data.table.values import number_label
+from seepage.data.table.text import number_label
 from seepage.errors import DomainError, InputError, TableError
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64()]

@@ -8,9 +8,9 @@ import pytest
 from table_oracle import labels, read, values
 
 from seepage.data.table import TableOptions
-from seepage.data.table import text_files as delimited
+from seepage.data.table import text as delimited
 from seepage.data.table.scan import open_scan
-from seepage.data.table.text_files import find_delimiter
+from seepage.data.table.text import find_delimiter
 from seepage.errors import TableError
 
 

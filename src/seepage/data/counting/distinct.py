@@ -5,6 +5,7 @@ Records are the columns of an array of shape (attributes, records).
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,16 +14,25 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage.data import Domain
 from seepage.data.table import DataOptions
+from seepage.errors import TableError
 
 if TYPE_CHECKING:
-    from seepage.data.table.persons import RandomPart
+    import pyarrow as pa
+
     from seepage.data.table.scan import CodedBatch
+    from seepage.data.table.sources import Source
 
 
 Priorities: TypeAlias = NDArray[np.uint64]
 
 MIN_BUFFER = 2**18
 """Records buffered before a sample is thinned, or records are made distinct."""
+
+SMALL_TABLE, LARGE_PART, SMALL_PART = 20_000, 1 / 5, 1 / 20
+"""Below this number of records a random part is the larger share of them, else the smaller."""
+
+MAX_PART = 1 << 18
+"""Maximum number of records of a random part."""
 
 SEED = 20_240_607
 """Seed of the priorities: the same table has the same bin edges every time."""
@@ -94,6 +104,86 @@ def record_priorities(first: int, count: int, seed: int = SEED) -> Priorities:
     lowest priority are a uniform sample that does not depend on how the table is cut into batches.
     """
     return np.asarray(np.random.PCG64(seed).advance(first).random_raw(count), dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class RandomPart:
+    """A random part of the records of a table, or of its people with all their records.
+
+    Parameters
+    ----------
+    seed
+        The seed of the priorities, of records by index or of people by key.
+    threshold
+        A record belongs to the part if its priority is below; the share is threshold / 2^64.
+    """
+
+    seed: int
+    threshold: int
+
+    def priorities(self, keys: Priorities | None, first: int, rows: int) -> Priorities:
+        """Return the priorities of a batch's records.
+
+        Parameters
+        ----------
+        keys
+            The keys of their people; None if every record is a person of its own.
+        first, rows
+            The number of records before the batch, and in it.
+        """
+        if keys is None:
+            return record_priorities(first, rows, self.seed)
+        mixed = keys + np.uint64(self.seed * 0x9E3779B97F4A7C15 % 2**64)  # SplitMix64
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+def read_part(
+    source: "Source", names: Sequence[str], person: str | None, rng: int, *, whole: bool
+) -> "tuple[pa.Table, RandomPart]":
+    """Return the records of a random part, one of each person, and the part.
+
+    A fifth while fewer than 20,000 records were read, then a twentieth, and less where that is
+    more than `MAX_PART`; `whole`: all, up to `MAX_PART`.
+    """
+    import pyarrow as pa
+
+    from seepage.data.table.scan import RecordChoice
+
+    threshold = int((1.0 if whole else LARGE_PART) * 2**64)
+    part = RandomPart(own_seed("part", rng), 2**64)
+    choice = RecordChoice(person, fields=source.fields)
+    kept, rows = list[tuple["pa.RecordBatch", Priorities]](), 0
+    for batch in source.batches(names if person is None else [*names, person]):
+        kept.append((batch, part.priorities(choice.keys(batch, rows), rows, batch.num_rows)))
+        rows += batch.num_rows
+        if rows >= SMALL_TABLE and not whole:
+            threshold = min(threshold, int(SMALL_PART * 2**64))
+        kept = _below(threshold, kept)
+        while sum(len(priorities) for _, priorities in kept) > MAX_PART:
+            threshold //= 2
+            kept = _below(threshold, kept)
+    if not rows:
+        raise TableError("the table has no records")
+    if not kept:
+        raise TableError(
+            f"{rows:,} records are too few to fix the answers on a part of them; declare a domain"
+        )
+    masks = [choice.chosen(batch) for batch, _ in kept]
+    chosen = [
+        b if mask is None else b.filter(mask) for (b, _), mask in zip(kept, masks, strict=True)
+    ]
+    return pa.Table.from_batches(chosen).select(names), replace(part, threshold=threshold)
+
+
+def _below(
+    threshold: int, kept: Sequence[tuple["pa.RecordBatch", Priorities]]
+) -> list[tuple["pa.RecordBatch", Priorities]]:
+    """Return the records of priorities below a threshold, and these, without empty batches."""
+    limit = np.uint64(min(threshold, 2**64 - 1))
+    inside = ((batch.filter(found < limit), found[found < limit]) for batch, found in kept)
+    return [(batch, found) for batch, found in inside if len(found)]
 
 
 class PrioritySample:
@@ -199,7 +289,7 @@ def gather_local(
     data: Any,
     options: DataOptions,
     new_gathering: Callable[[], Gathering],
-    part: "RandomPart | None" = None,
+    part: RandomPart | None = None,
 ) -> tuple[Domain, int, Codes, Integers]:
     """Return the domain of a table, the number of its records, and the gathered ones.
 

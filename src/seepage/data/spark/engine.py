@@ -13,19 +13,19 @@ from typing import Any
 from seepage._numerics import Codes, Integers
 from seepage.data import ALL_OTHERS, Domain
 from seepage.data.counting import PairAccumulator
-from seepage.data.counting.distinct import Gathering
+from seepage.data.counting.distinct import (
+    LARGE_PART,
+    MAX_PART,
+    SMALL_PART,
+    SMALL_TABLE,
+    Gathering,
+    RandomPart,
+)
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import merge_pairs, widened
 from seepage.data.spark import Input, open_input, run, translated_errors
 from seepage.data.table import DataOptions, TableOptions
 from seepage.data.table.column import Column
-from seepage.data.table.persons import (
-    LARGE_PART,
-    MAX_PART,
-    SMALL_PART,
-    SMALL_TABLE,
-    RandomPart,
-)
 from seepage.data.table.scan import TableScan, check_records, columns_of, summaries_of
 from seepage.data.table.sources import Source
 

@@ -15,7 +15,7 @@ from seepage._numerics import Codes, Floats, Integers
 from seepage.data import MISSING, Attribute
 from seepage.data.counting.distinct import Priorities, PrioritySample
 from seepage.data.table import DEFAULT_BINS, MAX_ALPHABET
-from seepage.data.table.values import number_label, single_number
+from seepage.data.table.text import number_label, single_number
 from seepage.errors import InputError
 
 SAMPLE_SIZE = 2**18

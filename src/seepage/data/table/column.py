@@ -8,7 +8,7 @@ their codes the codes are a view.  Numbers of a binned column are compared with 
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,17 +19,15 @@ from seepage._numerics import Booleans, Codes, Integers
 from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.data.table import FEW_NUMBERS, TableOptions
 from seepage.data.table.bins import NO_BINS, Edges, NumberSummary, binned_attribute, bins_of
-from seepage.data.table.values import (
+from seepage.data.table.sources import is_number_type, plain, readable
+from seepage.data.table.text import (
+    EXACT,
     Key,
-    Numbers,
-    encoded,
-    is_number_type,
+    field_key,
     key_label,
     keys_of,
     marker_labels,
     number_label,
-    numbers_of,
-    readable,
     sort_key,
 )
 from seepage.errors import DomainError, Setting, TableError, Text
@@ -173,7 +171,7 @@ class Column:
                 return self._bin_codes(array, before)
             codes = None if self.needs_edges else self._value_codes(array, before)
             if codes is None:
-                self.has_missing |= bool(self.numbers(array).missing.any())
+                self.has_missing |= bool(numbers_of(array, self.markers).missing.any())
             return codes
 
     def _value_codes(self, array: pa.Array, before: int) -> Codes | None:
@@ -252,7 +250,7 @@ class Column:
 
     def _bin_codes(self, array: pa.Array, before: int) -> Codes:
         """Return the codes of the bins of numbers."""
-        values, missing, texts = self.numbers(array)
+        values, missing, texts = numbers_of(array, self.markers)
         if self._given is None and texts.any():
             raise self.not_a_number(int(np.argmax(texts)), before)
         assert self._known is not None
@@ -263,14 +261,10 @@ class Column:
             codes[missing] = self._code_of(None)
         return codes
 
-    def numbers(self, array: pa.Array) -> Numbers:
-        """Return the numbers of a batch."""
-        return numbers_of(array, self.markers)
-
     def missing_in(self, array: pa.Array, codes: Codes | None) -> Booleans:
         """Return the mask of the missing values of a batch, from its codes if it has any."""
         if codes is None:
-            return self.numbers(array).missing
+            return numbers_of(array, self.markers).missing
         return np.asarray(codes == self._codes.get(MISSING, UNSEEN))
 
     def see(self, codes: Codes) -> None:
@@ -328,3 +322,72 @@ def record_name(index: int) -> str:
     """Return the name of a record in messages, from its index in the table."""
     partition = index // PARTITION_STRIDE - 1
     return f"record {index + 1:,}" if partition < 0 else f"a record of partition {partition}"
+
+
+# Arrow arrays ------------------------------------------------------------------------------------
+
+BYTES = {
+    pa.int8(): pa.array(np.arange(256, dtype=np.uint8).view(np.int8)),
+    pa.uint8(): pa.array(np.arange(256, dtype=np.uint8)),
+    pa.bool_(): pa.array([False, True]),
+}
+"""Types of one byte, and their values in the order of their bits."""
+
+
+def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return an array as indices and the dictionary of its values, in a type that is labelled."""
+    array = plain(array)
+    if array.type in BYTES:
+        bits = array.cast(pa.uint8()) if array.type == pa.bool_() else array.view(pa.uint8())
+        return bits, BYTES[array.type]
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    return array.indices, array.dictionary
+
+
+class Numbers(NamedTuple):
+    """The numbers of a batch, undefined where they are missing or a text, and masks of these."""
+
+    values: NDArray[Any]
+    missing: Booleans
+    texts: Booleans
+
+
+def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
+    """Return the numbers of a numeric array, or of the fields of a text file, as floats.
+
+    Nulls, NaN and the `markers` are missing.  What floats cannot represent is a text.
+    """
+    array = plain(array)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary.take(array.indices)
+    texts = np.zeros(len(array), dtype=np.bool_)
+    try:
+        if pa.types.is_integer(array.type):
+            array = array.cast(pa.float64())
+    except pa.ArrowInvalid:  # beyond 2^53
+        array = array.cast(pa.string())
+    if not pa.types.is_floating(array.type):
+        array, texts = _parsed(array.cast(pa.large_string()), markers)
+    values = array.fill_null(np.nan).to_numpy(zero_copy_only=False)
+    missing = np.isnan(values)
+    for key in map(field_key, markers):
+        if isinstance(key, float):
+            missing |= values == key
+    return Numbers(values, missing & ~texts, texts)
+
+
+def _parsed(fields: pa.Array, markers: frozenset[str]) -> tuple[pa.Array, Booleans]:
+    """Return the numbers of fields, null where missing, and the mask of those that are texts."""
+    try:
+        numbers = pc.utf8_trim_whitespace(fields).cast(pa.float64())
+        if np.abs(numbers.fill_null(0).to_numpy()).max(initial=0) < EXACT:
+            return numbers, np.zeros(len(fields), dtype=np.bool_)
+    except pa.ArrowInvalid:
+        pass
+    indices, values = encoded(fields)
+    keys = [field_key(text) for text in values.to_pylist()]
+    is_text = [isinstance(key, str) and key not in markers for key in keys]
+    floats = pa.array([key if isinstance(key, float) else None for key in keys], pa.float64())
+    texts = np.isin(indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
+    return floats.take(indices), texts

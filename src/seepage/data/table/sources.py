@@ -1,7 +1,7 @@
 """Frames, files, folders and globs as sources of Arrow batches that can be read repeatedly.
 
 Parquet and Feather files are decoded column by column; frames are converted by Narwhals (pandas,
-Polars, PyArrow, ...); text files are in `text_files`.
+Polars, PyArrow, ...); text files are in `text`.
 """
 
 import csv
@@ -127,12 +127,19 @@ def _expand(given: PathLike, formats: Mapping[str, str]) -> list[Path]:
     path = Path(given).expanduser()
     str(path).encode()  # Arrow opens paths in UTF-8 only
     if path.is_dir():
-        return _in_folder(path, formats)
+        files = [file for file in _visible(path.iterdir()) if suffix_of(file) in formats]
+        if not files:
+            known = ", ".join(dict.fromkeys(formats.values()))
+            raise TableError(
+                f"the folder {path} has no data files ({known}) directly in it; "
+                f"a glob such as '{path}/**/*.parquet' also searches subfolders"
+            )
+        return files
     if path.exists():
         return [path]
     if glob.has_magic(str(path)):
-        matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
-        files = [file for file in matches if file.is_file() and _visible(file)]
+        matches = glob.glob(str(path), recursive=True)  # noqa: PTH207
+        files = _visible(map(Path, matches))
         if not files:
             raise TableError(f"no file matches {str(given)!r}")
         return files
@@ -141,20 +148,9 @@ def _expand(given: PathLike, formats: Mapping[str, str]) -> list[Path]:
     raise TableError(f"there is no file or folder {str(given)!r}{hint}")
 
 
-def _in_folder(folder: Path, formats: Mapping[str, str]) -> list[Path]:
-    inside = sorted(file for file in folder.iterdir() if file.is_file() and _visible(file))
-    files = [file for file in inside if suffix_of(file) in formats]
-    if not files:
-        known = ", ".join(dict.fromkeys(formats.values()))
-        raise TableError(
-            f"the folder {folder} has no data files ({known}) directly in it; "
-            f"a glob such as '{folder}/**/*.parquet' also searches subfolders"
-        )
-    return files
-
-
-def _visible(file: Path) -> bool:
-    return not file.name.startswith((".", "_"))
+def _visible(paths: Iterable[Path]) -> list[Path]:
+    """Return the files among paths, sorted, except names with a leading dot or underscore."""
+    return sorted(p for p in paths if p.is_file() and not p.name.startswith((".", "_")))
 
 
 @contextmanager
@@ -171,6 +167,53 @@ def read_errors(file: Path, kind: str) -> Iterator[None]:
                 "), e.g. 'latin-1'",
             ) from None
         raise TableError(f"{file} cannot be read as {kind}: {what[:200]}") from None
+
+
+@contextmanager
+def readable(name: str, kind: pa.DataType) -> Iterator[None]:
+    """Turn errors of reading a column into a TableError of one line that names it."""
+    try:
+        yield
+    except pa.ArrowNotImplementedError:
+        raise TableError(
+            f"column {name!r} must hold text, numbers, dates or booleans, got {kind}; drop it (",
+            Setting("drop"),
+            ") or turn it into text",
+        ) from None
+    except UnicodeDecodeError:
+        raise TableError(f"column {name!r} holds text that is not UTF-8") from None
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is numeric; booleans are not."""
+    tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
+    return any(is_of(kind) for is_of in tests)
+
+
+def is_text_type(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is a string."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """Return an array in one of the types that are labelled, or a dictionary of such.
+
+    Extension types and views of strings become strings, half-precision floats single ones, short
+    decimals longer ones, and the null type float64, all missing.
+    """
+    if pa.types.is_dictionary(array.type):
+        values = plain(array.dictionary)
+        same = values is array.dictionary
+        return array if same else pa.DictionaryArray.from_arrays(array.indices, values)
+    if isinstance(array, pa.ExtensionArray) and is_text_type(array.type.storage_type):
+        return array.storage
+    if pa.types.is_null(array.type):
+        return array.cast(pa.float64())
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
+        return array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    return array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
 
 
 @dataclass(frozen=True)
@@ -205,16 +248,8 @@ def columnar_source(
 
     Strings in Parquet are read dictionary-encoded, as they are stored.  Page checksums are verified
     if a file has them.  Feather has none: each batch is validated, since wrong offsets or indices
-    would read out of bounds.
-
-    Parameters
-    ----------
-    kind
-        `PARQUET` or `FEATHER`.
-    files
-        The files, in the order of their records.
-    groups
-        The row groups to read of each Parquet file; all by default.
+    would read out of bounds.  `groups` are the row groups to read of each Parquet file, by default
+    all.
     """
     rows_total, names, types = 0, (), list[dict[str, str]]()
     for file in files:
@@ -338,7 +373,7 @@ def open_source(data: Any, options: TableOptions) -> Source:
         return open_frame(data)
     kind, files = find_files(data)
     if kind == TEXT:
-        from seepage.data.table.text_files import text_source
+        from seepage.data.table.text import text_source
 
         return text_source(files, options)
     return columnar_source(kind, files)
