@@ -10,7 +10,7 @@ from seepage import leakage_matrix, load_pairs
 from seepage._numerics import Floats, Integers
 from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
-from seepage.leakage.release import exact_leakage
+from seepage.leakage.channel_leakage import exact_leakage
 from seepage.mechanisms import mechanism
 from seepage.study import estimate_leakage
 from seepage.study.confidence import interval

@@ -11,7 +11,7 @@ import pytest
 import seepage as sp
 from seepage.data import MISSING
 from seepage.leakage import find_leaks, groups, same_attributes
-from seepage.leakage.release import exact_leakage
+from seepage.leakage.channel_leakage import exact_leakage
 from seepage.totals.total import TotalsComparison
 from seepage.verdict import judge, lower_text, upper_text
 

@@ -20,8 +20,8 @@ from seepage.collection.report_leakage import (
     leakage_interval,
 )
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import leakage_matrix
+from seepage.leakage.release import LikelySets
 from seepage.mechanisms import registered
 
 JOINT = np.array([[9000, 3000, 3000], [3000, 6000, 6000]])

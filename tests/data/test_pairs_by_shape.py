@@ -25,7 +25,7 @@ from seepage.data.pairs import (
 )
 from seepage.errors import DomainError
 from seepage.leakage import Leak
-from seepage.leakage.likely_sets import relaxation
+from seepage.leakage.release import relaxation
 
 SIZES = (2, 3, 2, 1, 7, 2, 3, 30, 2, 7, 1, 2, 3)
 ROWS = 900

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 import oracles
 from seepage import Channel, leakage_bound
 from seepage.errors import ChannelError, InputError
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.release import LikelySets
 from strategies import EPSILONS, UNIT, attribute, epsilons, just_above, shares, tables
 
 JOINT = np.array([[0.2, 0, 0, 0], [0, 0.2, 0, 0], [0.1, 0.15, 0.03, 0.02], [0.1, 0.15, 0.03, 0.02]])

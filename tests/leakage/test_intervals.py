@@ -12,8 +12,8 @@ import seepage as sp
 import strategies
 from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.deviations import clopper_pearson, kl_lower, kl_upper
-from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.linear_bounds import upper_over_all_sets
+from seepage.leakage.release import LikelySets
 from seepage.leakage.set_intervals import set_intervals, statements
 
 CATEGORICAL = ["workclass", "education", "marital-status", "occupation", "relationship"]

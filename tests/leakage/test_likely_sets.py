@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import oracles
 from seepage._numerics import log_ratio, round_down, round_up
-from seepage.leakage.likely_sets import LikelySets, profile
+from seepage.leakage.release import LikelySets
+from seepage.leakage.solver import profile
 from strategies import EPSILONS, UNIT, epsilons, just_above, shares, tables
 
 TINY = [

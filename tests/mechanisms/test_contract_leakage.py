@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seepage.errors import InputError
-from seepage.leakage.bound import leakage_bound
+from seepage.leakage.channel_leakage import leakage_bound
 from seepage.mechanisms import every_report, report_leakages
 from seepage.mechanisms.reports import Reports, VectorReports
 

@@ -6,7 +6,7 @@ from scipy import stats
 
 import seepage as sp
 from real_data import pairs_of, real_data
-from seepage.leakage.release import exact_leakage
+from seepage.leakage.channel_leakage import exact_leakage
 from seepage.mechanisms import mechanism
 from seepage.mechanisms.direct import GRR
 from seepage.study.confidence import interval, poisson_distances

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import seepage as sp
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
-from seepage.leakage.release import exact_leakage
+from seepage.leakage.channel_leakage import exact_leakage
 from seepage.mechanisms.direct import GRR
 from seepage.study import estimate_leakage, make_task
 from seepage.study.estimates import LeakageEstimates

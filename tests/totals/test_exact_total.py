@@ -24,7 +24,7 @@ from joint_oracle import (
 from seepage._numerics import round_up, rounding
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.release import LikelySets
 from seepage.mechanisms import mechanism
 from seepage.totals import exact_total as exact_module
 from seepage.totals.exact_total import exact_size, exact_totals

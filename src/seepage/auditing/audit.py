@@ -22,8 +22,9 @@ from seepage.data.channel import Channel
 from seepage.data.inputs import as_counted
 from seepage.errors import InputError
 from seepage.leakage import Leakage
+from seepage.leakage.channel_leakage import exact_leakage
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.leakage.release import PUBLIC, exact_leakage
+from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_draws import RARE_OUTPUT
 from seepage.mechanisms.randomiser import SINGLE, RandomisedAttribute, Randomiser
 from seepage.mechanisms.transition_matrix import MatrixMechanism

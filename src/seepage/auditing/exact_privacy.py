@@ -9,8 +9,8 @@ import numpy as np
 
 from seepage._numerics import LARGE_EPSILON, UNIT, Floats, round_down, summed_up
 from seepage.auditing import AuditedClaim, factor
-from seepage.leakage.bound import budget_profile, delta_at
-from seepage.leakage.release import exact_leakage
+from seepage.leakage.channel_leakage import exact_leakage
+from seepage.leakage.solver import budget_profile, delta_at
 from seepage.mechanisms.exact_draws import float_above
 from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.randomiser import RandomisedAttribute

@@ -41,8 +41,7 @@ from seepage.collection.estimated_cells import ratio_intervals
 from seepage.collection.report_vectors import add_reports, informative_forms
 from seepage.errors import InputError
 from seepage.leakage import Leak
-from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.release import Release
+from seepage.leakage.release import LikelySets, Release
 from seepage.plan import Plan
 
 GROUPS = 64
@@ -181,7 +180,7 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
     """Return for each x' an order of the source values whose prefixes contain the best set.
 
     For sets of any size, by decreasing likelihood ratio of x against x'; for sets of one size, the
-    best set comes first [`seepage.leakage.likely_sets`].
+    best set comes first [`seepage.leakage.solver`].
     """
     correlation = terms.correlation()
     if sets.kind == "singletons":

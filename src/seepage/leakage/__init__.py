@@ -24,7 +24,7 @@ from seepage.data.channel import Channel
 
 if TYPE_CHECKING:
     from seepage.data.pairs import PairCounts
-    from seepage.leakage.bound import LeakageProfile
+    from seepage.leakage.channel_leakage import LeakageProfile
     from seepage.leakage.matrix import LeakageMatrix
 
 SUPPORT = 500
@@ -150,7 +150,7 @@ class Leakage:
         >>> leakage.profile([0.5, leakage.value, 0.8]).deltas.round(4).tolist()
         [0.0559, 0.006, 0.0]
         """
-        from seepage.leakage.bound import leakage_profile
+        from seepage.leakage.channel_leakage import leakage_profile
 
         return leakage_profile(self, leakages)
 

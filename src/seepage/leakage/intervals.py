@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 
@@ -26,8 +26,8 @@ from seepage.data import Domain, check_domain_stands, short_list, target_and_sou
 from seepage.errors import InputError
 from seepage.leakage import Leak, ranked_pairs
 from seepage.leakage.deviations import binomial_confidence_limit
-from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.release import by_kind
+from seepage.leakage.matrix import LeakageMatrix, by_kind
+from seepage.leakage.release import LikelySets
 from seepage.leakage.set_intervals import (
     column_intervals,
     is_enumerable,
@@ -35,10 +35,6 @@ from seepage.leakage.set_intervals import (
     set_intervals,
     statements,
 )
-
-if TYPE_CHECKING:
-    from seepage.leakage.matrix import LeakageMatrix
-
 
 MIN_SHARE = 1e-12
 """Minimum share of a value that is asked for; no table has records enough for smaller ones."""
@@ -113,7 +109,7 @@ class LeakageIntervals(Result):
 
     condition: ClassVar[str] = "of people with values of the table"
 
-    matrix: "LeakageMatrix"
+    matrix: LeakageMatrix
     confidence: float
     lower: Floats
     upper: Floats
@@ -162,7 +158,7 @@ class LeakageIntervals(Result):
         return dict.fromkeys(front, ()) | columns | limits
 
 
-def population_intervals(matrix: "LeakageMatrix", confidence: float) -> LeakageIntervals:
+def population_intervals(matrix: LeakageMatrix, confidence: float) -> LeakageIntervals:
     """Return the simultaneous intervals of all entries, see `LeakageMatrix.interval`."""
     check_domain_stands(matrix.pairs)
     limits = _PairIntervals(matrix, 1.0 - confidence)
@@ -173,7 +169,7 @@ def population_intervals(matrix: "LeakageMatrix", confidence: float) -> LeakageI
     return LeakageIntervals(matrix, confidence, limits.lower, limits.upper, tuple(limits.too_few()))
 
 
-def _table(matrix: "LeakageMatrix") -> "LeakageMatrix":
+def _table(matrix: LeakageMatrix) -> LeakageMatrix:
     """Return the matrix without smoothing: intervals rest on records, not on pseudo-counts."""
     if not any(matrix.smoothing.values()):
         return matrix
@@ -190,7 +186,7 @@ class _PairIntervals:
     and the lower limit is 0.
     """
 
-    def __init__(self, matrix: "LeakageMatrix", beta: float) -> None:
+    def __init__(self, matrix: LeakageMatrix, beta: float) -> None:
         self.matrix, self.sizes = matrix, matrix.domain.sizes
         self.sets: list[LikelySets] = []
         self.columns: dict[int, Floats | None] = {}

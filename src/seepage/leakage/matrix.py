@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice, permutations
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from seepage.data.pairs import PairCounts, smoothed
 from seepage.data.table import DataOptions
 from seepage.errors import DomainError
 from seepage.leakage import Leak, Leakage, ranked_pairs
-from seepage.leakage.intervals import LeakageIntervals, population_intervals
-from seepage.leakage.likely_sets import LikelySets, relaxation
-from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
+from seepage.leakage.release import VIEWS, LikelySets, Release, View, relaxation, releases
+
+if TYPE_CHECKING:
+    from seepage.leakage.intervals import LeakageIntervals
 
 RATIO_CELLS = 1 << 22
 """Cells of log-ratios by pair of target values that are in memory at a time: 32 MB."""
@@ -170,7 +171,7 @@ class LeakageMatrix(Result):
             for t, s in islice(pairs, min(count, self.values.size))
         ]
 
-    def interval(self, confidence: float = 0.95) -> LeakageIntervals:
+    def interval(self, confidence: float = 0.95) -> "LeakageIntervals":
         """Return lower and upper confidence limits of every leakage for the population.
 
         All intervals of all pairs hold simultaneously with this confidence, if the records are a
@@ -199,6 +200,8 @@ class LeakageMatrix(Result):
         >>> found.strongest(1)[0].target
         'education'
         """
+        from seepage.leakage.intervals import population_intervals
+
         level = _checks.inner_probability(confidence, "confidence")
         if level not in self._intervals:
             self._intervals[level] = population_intervals(self, level)
@@ -286,6 +289,22 @@ class LeakageMatrix(Result):
                 repeated = counts[np.arange(len(counts)), first][:, None, :]
                 rows = np.where(seen[:, :, None], counts, repeated)
                 yield targets, sources, rows / rows.sum(axis=2, keepdims=True)
+
+
+def by_kind(
+    sets: Sequence[LikelySets | None], indices: Integers
+) -> Iterator[tuple[LikelySets, Integers, Floats]]:
+    """Group `indices` into `sets` by the kind and size of their likely sets.
+
+    Yields (example, chosen, contrasts): likely sets of that kind and size, the positions in
+    `indices` that have them, and the contrast of each.  Indices without likely sets are skipped.
+    """
+    kinds = [family and (family.kind, family.size) for family in sets]
+    contrasts = np.array([np.nan if family is None else family.contrast for family in sets])
+    for kind, example in dict(zip(kinds, sets, strict=True)).items():
+        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
+        if example is not None and len(chosen):
+            yield example, chosen, contrasts[indices[chosen]]
 
 
 @dataclass(frozen=True, kw_only=True)

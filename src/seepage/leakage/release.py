@@ -1,147 +1,310 @@
-"""Leakage of one released attribute: `exact_leakage` of a transition matrix, and `Release`.
+"""How an attribute is released: the likely sets of its reports, and its leakage about a target.
 
-`exact_leakage` is the paper's Algorithm 1.  A `Release` is the budget of one attribute and, where
-known, its mechanism; its leakage is exact, or the bound over all mechanisms with that budget.
+Given its report, a two-level mechanism makes each input u of the source either likely
+(probability c e^eps) or unlikely (c).  With S the likely inputs, the report is
+
+    H(x, x', S) = (1 + lambda G_x(S)) / (1 + lambda G_x'(S)),   lambda = e^eps - 1,
+
+times likelier under target value x than under x', where G_x(S) is the sum of G[x, u] over S
+(theory: The bound; the paper's equation for H-bar).  Mechanisms differ in the sets S they allow:
+
+* singletons: one input (GRR, the exponential mechanism), O(m t);
+* subsets: exactly omega inputs (subset selection);
+* all: any inputs (unary encodings, local hashing, SHE): the paper's Algorithm 2.
+
+The latter two are solved by Dinkelbach's iteration (`solver`), of which two or three rounds of
+O(m^2 t) suffice.  The paper sorts the inputs of every pair, O(m^2 t log t); here only pairs that
+raise the ratio are sorted.
+
+A `Release` is the budget of one attribute and, where known, its mechanism.  Its leakage is exact,
+or the bound over all mechanisms with that budget, with a witness: the two target values and the S
+that attain it.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_up
+from seepage._numerics import UNIT, Booleans, Floats, log_ratio, round_up
 from seepage._registry import MECHANISMS
 from seepage.data import Domain, for_each
 from seepage.data.channel import Channel, as_matrix
-from seepage.errors import ChannelError, InputError
+from seepage.errors import InputError
 from seepage.leakage import Leakage, named_witness
-from seepage.leakage.bound import delta_at, leakage_bound, relaxed_leakage
-from seepage.leakage.likely_sets import LikelySets, two_level_leakage
+from seepage.leakage.solver import (
+    Pair,
+    best_of_pairs,
+    budget_profile,
+    delta_at,
+    dinkelbach,
+    profile,
+)
 
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
 
-COLUMN_EXPONENT = 400
-"""Binary exponent of the largest entry of each scaled column: away from underflow."""
+PAIR_CELLS = 1 << 16
+"""Cells per block in `best_by_pair`, so that it fits a core's cache."""
 
-MAX_PRODUCT_CELLS = 1 << 24
-"""Cells of the product W in memory at a time: 128 MB."""
+CELL_ROUNDINGS = 8
+"""Roundings allowed for each cell of a channel: a count over a sum, and the choice of S."""
 
 
-def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
-    """Return the exact leakage about a target when its source is released through a mechanism.
+@dataclass(frozen=True)
+class LikelySets:
+    """Family of admissible likely sets S, with the contrast of the report.
 
-    CPL = ln max_y ( max_x W[x, y] / min_x W[x, y] ),  W = G C   [theory].
+    Parameters
+    ----------
+    kind
+        `"singletons"`, `"subsets"` (of exactly `size` inputs) or `"all"`.
+    contrast
+        The log-likelihood ratio of a report between a likely and an unlikely input, in nats.
+    size
+        The number of likely inputs, for `"subsets"`.
+    """
+
+    kind: Literal["singletons", "subsets", "all"]
+    contrast: float
+    size: int = 1
+
+    def largest(self, channels: Floats, contrast: Floats | None = None) -> Floats:
+        """Return the largest log-ratio of each channel of a stack (p, m, t), rounded up.
+
+        `contrast`, one per channel, replaces that of the sets where given.
+        """
+        epsilon = np.full(len(channels), self.contrast) if contrast is None else contrast
+        if self._has_singletons(channels.shape[2]):
+            return np.asarray(_safe(_singleton_ratios(channels, epsilon).max(axis=1), epsilon, 1))
+        sets = (replace(self, contrast=budget) for budget in epsilon.tolist())
+        return np.array([s.best_pair(c).value for s, c in zip(sets, channels, strict=True)])
+
+    def best_pair(self, channel: Floats) -> Pair:
+        """Return the largest log-ratio of one channel, rounded up, with what attains it."""
+        epsilon, terms = self.contrast, channel.shape[1]
+        if self._has_singletons(terms):
+            ratios = _singleton_ratios(channel, epsilon)
+            source = int(ratios.argmax())
+            column, value = channel[:, source], float(_safe(ratios[source], epsilon, 1))
+            likely = np.arange(terms) == source
+            return Pair(value, int(column.argmax()), int(column.argmin()), likely)
+        if self._width == terms:
+            return Pair(0.0, 0, 0, np.zeros(terms, dtype=np.bool_))
+        pair = dinkelbach(channel, epsilon, self._width)
+        return pair._replace(value=float(_safe(pair.value, epsilon, terms, self._width)))
+
+    @property
+    def _width(self) -> int | None:
+        """The size of S for `"subsets"`, else None."""
+        return self.size if self.kind == "subsets" else None
+
+    def _has_singletons(self, terms: int) -> bool:
+        """Return whether singletons suffice; of two inputs, every S is one."""
+        return self.size == 1 and (self.kind != "all" or terms <= 2)
+
+    def best_by_pair(self, channels: Floats, contrast: Floats) -> Floats:
+        """Return the largest log-ratio of each ordered pair of rows, rounded up.
+
+        Parameters
+        ----------
+        channels, contrast
+            A stack of p channels, shape (p, m, t), and the contrast of each.
+
+        Returns
+        -------
+        Floats
+            Shape (p, m, m); 0 for a row with itself.
+        """
+        _, rows, terms = channels.shape
+        values = np.zeros((len(channels) * rows, rows))
+        if self._width == terms:
+            return values.reshape(-1, rows, rows)
+        step = max(1, PAIR_CELLS // (rows * terms))
+        for start in range(0, len(values), step):
+            index, x = np.divmod(np.arange(start, min(start + step, len(values))), rows)
+            pairs = (channels[index, x][:, None], channels[index])
+            likelier, other = (side.reshape(-1, terms) for side in np.broadcast_arrays(*pairs))
+            budget = np.repeat(contrast[index], rows)
+            found = self.best_of_pairs(likelier, other, budget)[0]
+            safe = _safe(found, budget, terms, self._width)
+            values[start : start + step] = safe.reshape(-1, rows)
+        return values.reshape(-1, rows, rows)
+
+    def best_of_pairs(
+        self, likelier: Floats, other: Floats, contrast: Floats | None = None
+    ) -> tuple[Floats, Booleans]:
+        """Return the largest log-ratio and its S for each ordered pair of rows, not rounded up.
+
+        Parameters
+        ----------
+        likelier, other
+            The rows G[x] and G[x'] of n pairs, shape (n, t) each or broadcast to it.
+        contrast
+            One per pair, in place of that of the sets.
+
+        Notes
+        -----
+        O(n t log t); for subsets O(n t) per round.  The relative error of a value is within
+        3 t + 8 roundings, plus those of cancelling gaps for subsets, as in `best_pair`.
+
+        Examples
+        --------
+        >>> rows = np.array([[0.9, 0.1], [0.2, 0.8]])
+        >>> values, likely = LikelySets("all", 1.0).best_of_pairs(rows, rows[::-1])
+        >>> values.round(4).tolist(), likely.tolist()
+        ([0.6393, 0.7063], [[True, False], [False, True]])
+        """
+        likelier, other = np.broadcast_arrays(likelier, other)
+        budget = np.full(len(other), self.contrast) if contrast is None else contrast
+        if self.kind == "singletons":
+            ratios = log_ratio(likelier - other, other, budget[:, None])
+            source = ratios.argmax(axis=1)
+            likely = np.arange(ratios.shape[1]) == source[:, None]
+            return ratios[np.arange(len(source)), source], likely
+        return best_of_pairs(likelier, other, budget, self._width)
+
+    def count(self, size: int) -> int:
+        """Return the number of sets over `size` inputs, without the empty and the full one."""
+        if self.kind == "singletons":
+            return size
+        return math.comb(size, self.size) if self.kind == "subsets" else 2**size - 2
+
+    def masks(self, size: int) -> tuple[Floats, bool]:
+        """Return the sets over `size` inputs as 0-1 rows, and whether the family has complements.
+
+        Where it has, only one of each set and its complement is returned: the one without the
+        last input.
+        """
+        width = self.size if self.kind == "subsets" else 1
+        if self.kind == "all" or (size == 2 and width == 1):
+            numbers = np.arange(1, 2 ** (size - 1))
+            return ((numbers[:, None] >> np.arange(size)) & 1).astype(np.float64), True
+        chosen = np.array(list(combinations(range(size), width)))
+        masks = np.zeros((len(chosen), size))
+        np.put_along_axis(masks, chosen, 1.0, axis=1)
+        return (masks[masks[:, -1] == 0], True) if 2 * width == size else (masks, False)
+
+
+def _singleton_ratios(channels: Floats, epsilon: Any) -> Floats:
+    """Return ln (1 + lambda max_x G[x,u]) / (1 + lambda min_x G[x,u]) for each u."""
+    high, low = channels.max(axis=-2), channels.min(axis=-2)
+    return log_ratio(high - low, low, np.asarray(epsilon)[..., None])
+
+
+def _safe(value: Any, epsilon: Any, terms: int, width: int | None = None) -> Any:
+    """Return log-ratios raised by more than their rounding error, and capped at epsilon.
+
+    Sums of `terms` gaps of one sign, and the choice among them, have about three relative
+    roundings per term.  The cells of a channel are rounded too, and gaps of both signs, as sets of
+    a given `width` have them, cancel: each such rounding moves the log-ratio by at most
+    (1 - e^-eps) units per row.
+    """
+    cancelling = 0 if width is None else 2 * terms + 8
+    guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
+    return np.minimum(round_up(value, 3 * terms + 8) + guard, epsilon) * (value > 0)
+
+
+def two_level_leakage(
+    G: Channel | ArrayLike,
+    sets: LikelySets,
+    delta: float = 0.0,
+    report: Callable[[Booleans], Any] = lambda likely: None,
+) -> Leakage:
+    """Return the leakage of a channel through reports with these likely sets, with its witness.
+
+    Parameters
+    ----------
+    G
+        P(source given target), rows target values.
+    sets
+        The likely sets of the report and their contrast.
+    delta
+        The mechanism's relaxation, from which that of the leakage follows.
+    report
+        Function that returns a report with a given likely set, for the witness.
+    """
+    matrix = as_matrix(G)
+    value, first, second, likely = sets.best_pair(matrix)
+    certified = relaxation(matrix, value, sets.contrast, delta)
+    if value == 0:
+        return Leakage(0.0, None, certified, certified)
+    witness = named_witness(G, first, second, likely, report(likely))
+    paper = delta * float(matrix[first][likely].sum()) if delta else 0.0
+    return Leakage(value, witness, certified, max(certified, paper))
+
+
+def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
+    """Return the delta' for which the channel from target to report is (value, delta')-LDP.
+
+    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]: the optimum
+    over all (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is
+    delta times the largest total variation distance between two rows, at an infinite one delta.
+    Rounded up; a positive delta' stays positive even where it underflows.
+    """
+    if delta == 0 or math.isinf(epsilon):
+        return delta
+    if epsilon == 0:
+        distance = profile(channel, 0.0)
+        share = distance + 2 * CELL_ROUNDINGS * UNIT if distance > 0 else 0.0
+    else:
+        share = math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
+    if share == 0 and value == 0:
+        return 0.0
+    operations = 2 * channel.shape[1] + math.ceil(epsilon)
+    return min(delta, math.nextafter(round_up(delta * share, operations), math.inf))
+
+
+def bounded_leakage(G: Channel | ArrayLike, epsilon: float, delta: float) -> Leakage:
+    """Return the largest leakage of any (epsilon, delta)-LDP mechanism, see `leakage_bound`."""
+    found, matrix = two_level_leakage(G, LikelySets("all", epsilon), delta), as_matrix(G)
+    pure = saturation(matrix) if delta else found.value
+    curve = partial(delta_at, matrix, pure, partial(budget_profile, epsilon, delta))
+    return replace(found, delta_at=curve)
+
+
+def relaxed_leakage(
+    channel: Channel | ArrayLike,
+    pure: Leakage,
+    budget: tuple[float, float],
+    curve: Callable[[float], float],
+) -> Leakage:
+    """Return the leakage of a known mechanism with a delta, as a pair (l, delta).
+
+    The pair has l = bound(epsilon), what a pure mechanism of the same epsilon could tell, and its
+    delta(l); or (pure, 0) where the supremum over all reports is no larger.
 
     Parameters
     ----------
     channel
-        G = P(source given target): m target values by t source values; a `Channel` or a matrix.
-    mechanism
-        C = P(report given source), the mechanism's transition matrix, likewise: t source values by
-        r reports; or a `Mechanism`, whose own closed form is used.
-
-    Returns
-    -------
-    Leakage
-        The value in nats, rounded up, with the two target values and the report y that attain it;
-        for a mechanism with a delta the pair (l, delta), see `Mechanism.leakage`.
-        A report that no target value can produce is excluded; one that is possible under one and
-        impossible under another makes the leakage infinite.
-
-    Notes
-    -----
-    One product and a maximum and minimum for each report, O(m t r), in blocks of reports, so that
-    memory does not grow with m r.  The paper loops over all pairs of target values, O(m^2 t^2), and
-    its listing takes a row of C where its equation takes the column of the report y; the column is
-    right, since the adversary observes y.
-
-    With c the smallest entry of a column, W = c + G (C - c): the part common to all inputs is not
-    rounded, so a report that is independent of the input leaks exactly 0.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> randomised_response = [[0.75, 0.25], [0.25, 0.75]]
-    >>> found = sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], randomised_response)
-    >>> round(found.value, 4), found.witness.report
-    (0.7732, 1)
-
-    >>> round(sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], sp.GRR(2, 1.0)).value, 4)
-    0.7063
+        G = P(source given target).
+    pure
+        The supremum over all reports, which may be far above epsilon, or infinite.
+    budget
+        Epsilon and delta of the mechanism.
+    curve
+        Delta as a function of the leakage, see `delta_at`.
     """
-    if callable(getattr(mechanism, "leakage", None)):
-        return mechanism.leakage(channel)  # type: ignore[no-any-return]
-    correlation, transition = as_matrix(channel, "channel"), as_matrix(mechanism, "mechanism")
-    _check_axes(channel, mechanism, correlation, transition)
-    if (correlation == correlation[0]).all():
-        return Leakage(0.0, None)
-    step = max(1, MAX_PRODUCT_CELLS // max(correlation.shape[0], transition.shape[0]))
-    best = (0.0, 0, 0, 0)
-    for start in range(0, transition.shape[1], step):
-        columns = _scaled_columns(transition[:, start : start + step])
-        candidate = largest_mixed_ratio(correlation, *columns)
-        if candidate[0] > best[0]:
-            best = (*candidate[:3], start + candidate[3])
-    value, likelier, other, report = best
-    if likelier == other:
-        return Leakage(value, None)
-    column = transition[:, report]
-    name = mechanism.output.values[report] if isinstance(mechanism, Channel) else report
-    witness = named_witness(channel, likelier, other, column == column.max(), name)
-    curve = partial(delta_at, correlation, value, transition)
-    return Leakage(value, witness, delta_at=curve)
+    if budget[1]:
+        bound = bounded_leakage(channel, *budget)
+        if bound.value < pure.value:
+            delta = min(bound.delta, curve(bound.value))
+            return replace(bound, delta=delta, delta_at=curve)
+    return replace(pure, delta_at=curve)
 
 
-def _scaled_columns(mechanism: Floats) -> tuple[Floats, Floats]:
-    """Return the excess over the smallest entry of each column, and that entry; columns scaled."""
-    exponents = COLUMN_EXPONENT - np.frexp(mechanism.max(axis=0))[1]
-    columns = np.ldexp(mechanism, exponents)
-    common = columns.min(axis=0)
-    columns -= common
-    return columns, common
+def saturation(matrix: Floats) -> float:
+    """Return the limit of the bound as epsilon grows, ln max G[x,u] / G[x',u], rounded up.
 
-
-def largest_mixed_ratio(
-    correlation: Floats, excess: Floats, common: Floats
-) -> tuple[float, int, int, int]:
-    """Return the largest log-ratio of two rows of W = common + G excess: value, x, x' and column.
-
-    Rounded up.  Infinite where only the smaller likelihood is 0, and 0 where the report is equally
-    likely under all inputs.  The rounding errors of a sum of products and of its cells move the
-    logarithm by at most that many units of the share excess / (common + excess), which is added.
+    Infinite where a source value is possible under some target values only.
     """
-    mixed = correlation @ excess
-    high, low = mixed.max(axis=0), mixed.min(axis=0)
-    ratios = log_ratio(high - low, common + low, np.inf)
-    with np.errstate(invalid="ignore"):
-        guard = 2 * (len(excess) + 8) * UNIT * (high / (common + high))
-    ratios = np.where(high > 0, round_up(ratios, 8) + guard, 0.0)
-    index = int(ratios.argmax())
-    rows = int(mixed[:, index].argmax()), int(mixed[:, index].argmin())
-    return float(ratios[index]), *rows, index
-
-
-def _check_axes(channel: Any, mechanism: Any, correlation: Floats, transition: Floats) -> None:
-    if (
-        isinstance(channel, Channel)
-        and isinstance(mechanism, Channel)
-        and channel.output != mechanism.given
-    ):
-        raise ChannelError(
-            f"the source of channel is {channel.output.name!r} but mechanism perturbs "
-            f"{mechanism.given.name!r}; they must be the same attribute"
-        )
-    if correlation.shape[1] != transition.shape[0]:
-        raise ChannelError(
-            f"channel has {correlation.shape[1]} source values but mechanism has "
-            f"{transition.shape[0]} rows; they must be equal"
-        )
+    return LikelySets("singletons", math.inf).best_pair(matrix).value
 
 
 # Releases -----------------------------------------------------------------------------------------
@@ -197,11 +360,13 @@ class Release:
         if self.public:
             return two_level_leakage(G, LikelySets("singletons", self.epsilon))
         if self.mechanism is None:
-            return leakage_bound(G, self.epsilon, delta=self.delta)
+            return bounded_leakage(G, self.epsilon, self.delta)
         if view == "report":
             return self.mechanism.leakage(G)
         guessed = self.transition(view)
         if sets is None:
+            from seepage.leakage.channel_leakage import exact_leakage
+
             return exact_leakage(G, Channel(guessed, G.output, G.output))
         pure = two_level_leakage(G, sets)
         curve = partial(delta_at, as_matrix(G), pure.value, guessed)
@@ -233,19 +398,3 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
                 )
             released.append(Release(choice.epsilon, choice.delta, choice))
     return released
-
-
-def by_kind(
-    sets: Sequence[LikelySets | None], indices: Integers
-) -> Iterator[tuple[LikelySets, Integers, Floats]]:
-    """Group `indices` into `sets` by the kind and size of their likely sets.
-
-    Yields (example, chosen, contrasts): likely sets of that kind and size, the positions in
-    `indices` that have them, and the contrast of each.  Indices without likely sets are skipped.
-    """
-    kinds = [family and (family.kind, family.size) for family in sets]
-    contrasts = np.array([np.nan if family is None else family.contrast for family in sets])
-    for kind, example in dict(zip(kinds, sets, strict=True)).items():
-        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
-        if example is not None and len(chosen):
-            yield example, chosen, contrasts[indices[chosen]]

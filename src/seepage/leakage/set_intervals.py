@@ -27,8 +27,8 @@ from seepage.leakage.deviations import (
     clopper_pearson,
     kl_interval,
 )
-from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.linear_bounds import upper_over_all_sets
+from seepage.leakage.release import LikelySets
 from seepage.leakage.solver import best_sets
 
 MAX_VALUES = 12

@@ -23,8 +23,8 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._registry import MECHANISMS
 from seepage.errors import InputError, SeepageWarning
-from seepage.leakage.bound import delta_at
 from seepage.leakage.release import PUBLIC
+from seepage.leakage.solver import delta_at
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
 from seepage.mechanisms.gaussian import Gaussian

@@ -16,8 +16,8 @@ from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage import Leakage
-from seepage.leakage.bound import budget_profile, delta_at, relaxed_leakage
-from seepage.leakage.likely_sets import LikelySets, two_level_leakage
+from seepage.leakage.release import LikelySets, relaxed_leakage, two_level_leakage
+from seepage.leakage.solver import budget_profile, delta_at
 from seepage.mechanisms.exact_draws import ROWS, Randomness, Seed, guess_supported, randomness
 from seepage.mechanisms.reports import Reports, ValueReports
 

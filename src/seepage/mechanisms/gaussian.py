@@ -16,7 +16,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.release import LikelySets
 from seepage.mechanisms.exact_draws import MAX_EPSILON, Randomness, float_above
 from seepage.mechanisms.histogram import HistogramEncoding, NoiseGrid
 from seepage.mechanisms.reports import VectorReports

@@ -13,7 +13,7 @@ from seepage._numerics import UNIT, Booleans, Floats, Integers, nearest_distribu
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage import Leakage, named_witness
-from seepage.leakage.release import largest_mixed_ratio
+from seepage.leakage.channel_leakage import largest_mixed_ratio
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import (
     CERTAIN,

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.release import LikelySets
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_draws import (
     CERTAIN,

@@ -20,8 +20,7 @@ from seepage._numerics import Booleans, Floats, pair_log_ratios, quotient
 from seepage._results import json_ready
 from seepage.data import Domain, short_list
 from seepage.errors import GuaranteeError, InputError
-from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.release import Release, View
+from seepage.leakage.release import LikelySets, Release, View
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from seepage._numerics import Floats, summed_up
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
-from seepage.leakage.likely_sets import LikelySets, relaxation
 from seepage.leakage.linear_bounds import upper_over_all_sets
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.release import LikelySets, relaxation
 from seepage.totals import direct_leakage
 
 MAX_CELLS = 1 << 27

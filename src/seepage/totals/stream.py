@@ -27,7 +27,7 @@ from seepage.data.channel import Channel, as_matrix, stationary
 from seepage.data.inputs import as_pairs
 from seepage.data.table import DataOptions
 from seepage.errors import InputError, Setting
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.release import LikelySets
 
 MAX_STEPS = 10**6
 

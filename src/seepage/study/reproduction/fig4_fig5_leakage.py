@@ -10,7 +10,7 @@ from seepage.charts.panels import bar_panels, curve_panels, histogram_panels, sp
 from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.leakage.bound import leakage_bound, leakage_curve
+from seepage.leakage.channel_leakage import leakage_bound, leakage_curve
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.correlation import correlation_matrix
 from seepage.study.reproduction.findings import Claim, Comparison, Finding, Row

@@ -1,8 +1,8 @@
-"""The bound on leakage from epsilon and delta (Algorithm 2), its curve and inverse; delta(l)."""
+"""Leakage of one channel: exact, the bound over all mechanisms, its curve and inverse; delta(l)."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,12 +10,133 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import LARGE_EPSILON, UNIT, Floats, delta_text, round_down, round_up
+from seepage._numerics import UNIT, Floats, delta_text, log_ratio, round_down, round_up
 from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
-from seepage.errors import InputError
-from seepage.leakage import Leakage
-from seepage.leakage.likely_sets import LikelySets, profile, two_level_leakage
+from seepage.errors import ChannelError, InputError
+from seepage.leakage import Leakage, named_witness
+from seepage.leakage.release import bounded_leakage, saturation
+from seepage.leakage.solver import delta_at, invert_profile, profile
+
+COLUMN_EXPONENT = 400
+"""Binary exponent of the largest entry of each scaled column: away from underflow."""
+
+MAX_PRODUCT_CELLS = 1 << 24
+"""Cells of the product W in memory at a time: 128 MB."""
+
+
+def exact_leakage(channel: Channel | ArrayLike, mechanism: Any) -> Leakage:
+    """Return the exact leakage about a target when its source is released through a mechanism.
+
+    CPL = ln max_y ( max_x W[x, y] / min_x W[x, y] ),  W = G C   [theory].
+
+    Parameters
+    ----------
+    channel
+        G = P(source given target): m target values by t source values; a `Channel` or a matrix.
+    mechanism
+        C = P(report given source), the mechanism's transition matrix, likewise: t source values by
+        r reports; or a `Mechanism`, whose own closed form is used.
+
+    Returns
+    -------
+    Leakage
+        The value in nats, rounded up, with the two target values and the report y that attain it;
+        for a mechanism with a delta the pair (l, delta), see `Mechanism.leakage`.
+        A report that no target value can produce is excluded; one that is possible under one and
+        impossible under another makes the leakage infinite.
+
+    Notes
+    -----
+    One product and a maximum and minimum for each report, O(m t r), in blocks of reports, so that
+    memory does not grow with m r.  The paper loops over all pairs of target values, O(m^2 t^2), and
+    its listing takes a row of C where its equation takes the column of the report y; the column is
+    right, since the adversary observes y.
+
+    With c the smallest entry of a column, W = c + G (C - c): the part common to all inputs is not
+    rounded, so a report that is independent of the input leaks exactly 0.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> randomised_response = [[0.75, 0.25], [0.25, 0.75]]
+    >>> found = sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], randomised_response)
+    >>> round(found.value, 4), found.witness.report
+    (0.7732, 1)
+
+    >>> round(sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], sp.GRR(2, 1.0)).value, 4)
+    0.7063
+    """
+    if callable(getattr(mechanism, "leakage", None)):
+        return mechanism.leakage(channel)  # type: ignore[no-any-return]
+    correlation, transition = as_matrix(channel, "channel"), as_matrix(mechanism, "mechanism")
+    _check_axes(channel, mechanism, correlation, transition)
+    if (correlation == correlation[0]).all():
+        return Leakage(0.0, None)
+    step = max(1, MAX_PRODUCT_CELLS // max(correlation.shape[0], transition.shape[0]))
+    best = (0.0, 0, 0, 0)
+    for start in range(0, transition.shape[1], step):
+        columns = _scaled_columns(transition[:, start : start + step])
+        candidate = largest_mixed_ratio(correlation, *columns)
+        if candidate[0] > best[0]:
+            best = (*candidate[:3], start + candidate[3])
+    value, likelier, other, report = best
+    if likelier == other:
+        return Leakage(value, None)
+    column = transition[:, report]
+    name = mechanism.output.values[report] if isinstance(mechanism, Channel) else report
+    witness = named_witness(channel, likelier, other, column == column.max(), name)
+    curve = partial(delta_at, correlation, value, transition)
+    return Leakage(value, witness, delta_at=curve)
+
+
+def _scaled_columns(mechanism: Floats) -> tuple[Floats, Floats]:
+    """Return the excess over the smallest entry of each column, and that entry; columns scaled."""
+    exponents = COLUMN_EXPONENT - np.frexp(mechanism.max(axis=0))[1]
+    columns = np.ldexp(mechanism, exponents)
+    common = columns.min(axis=0)
+    columns -= common
+    return columns, common
+
+
+def largest_mixed_ratio(
+    correlation: Floats, excess: Floats, common: Floats
+) -> tuple[float, int, int, int]:
+    """Return the largest log-ratio of two rows of W = common + G excess: value, x, x' and column.
+
+    Rounded up.  Infinite where only the smaller likelihood is 0, and 0 where the report is equally
+    likely under all inputs.  The rounding errors of a sum of products and of its cells move the
+    logarithm by at most that many units of the share excess / (common + excess), which is added.
+    """
+    mixed = correlation @ excess
+    high, low = mixed.max(axis=0), mixed.min(axis=0)
+    ratios = log_ratio(high - low, common + low, np.inf)
+    with np.errstate(invalid="ignore"):
+        guard = 2 * (len(excess) + 8) * UNIT * (high / (common + high))
+    ratios = np.where(high > 0, round_up(ratios, 8) + guard, 0.0)
+    index = int(ratios.argmax())
+    rows = int(mixed[:, index].argmax()), int(mixed[:, index].argmin())
+    return float(ratios[index]), *rows, index
+
+
+def _check_axes(channel: Any, mechanism: Any, correlation: Floats, transition: Floats) -> None:
+    if (
+        isinstance(channel, Channel)
+        and isinstance(mechanism, Channel)
+        and channel.output != mechanism.given
+    ):
+        raise ChannelError(
+            f"the source of channel is {channel.output.name!r} but mechanism perturbs "
+            f"{mechanism.given.name!r}; they must be the same attribute"
+        )
+    if correlation.shape[1] != transition.shape[0]:
+        raise ChannelError(
+            f"channel has {correlation.shape[1]} source values but mechanism has "
+            f"{transition.shape[0]} rows; they must be equal"
+        )
+
+
+# The bound as a function of epsilon, and its inverse ---------------------------------------------
 
 
 def leakage_bound(
@@ -50,7 +171,7 @@ def leakage_bound(
 
     Notes
     -----
-    Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `leakage.likely_sets`.
+    Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `leakage.release`.
 
     Examples
     --------
@@ -75,22 +196,7 @@ def leakage_bound(
         least = _checks.inner_probability(c_min, "c_min")
         raised = float(np.logaddexp(budget, math.log(slack / least))) if slack else budget
         budget, slack = round_up(raised, 8), 0.0
-    sets = LikelySets("all", budget)
-    found, matrix = two_level_leakage(channel, sets, slack), as_matrix(channel)
-    pure = saturation(matrix) if slack else found.value
-    curve = partial(delta_at, matrix, pure, partial(budget_profile, budget, slack))
-    return replace(found, delta_at=curve)
-
-
-def saturation(matrix: Floats) -> float:
-    """Return the limit of the bound as epsilon grows, ln max G[x,u] / G[x',u], rounded up.
-
-    Infinite where a source value is possible under some target values only.
-    """
-    return LikelySets("singletons", math.inf).best_pair(matrix).value
-
-
-# The bound as a function of epsilon, and its inverse ---------------------------------------------
+    return bounded_leakage(channel, budget, slack)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,17 +307,11 @@ def epsilon_for_leakage(channel: Channel | ArrayLike, leakage: Any) -> float:
     aim, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50
     while aim > 0:
         excess = profile(matrix, aim)
-        budget = _invert_profile(aim, excess) if excess > 0 else math.inf
+        budget = invert_profile(aim, excess) if excess > 0 else math.inf
         if budget < math.inf and leakage_bound(matrix, budget).value <= allowed:
             return budget
         aim, step = max(0.0, aim * (1 - step)), 2 * step
     return 0.0
-
-
-def _invert_profile(leakage: float, excess: float) -> float:
-    """Return ln(1 + (e^l - 1)/E) for l > 0 and E = excess, rounded down, without overflow."""
-    log_quotient = leakage + math.log(-math.expm1(-leakage)) - math.log(excess)
-    return round_down(float(np.logaddexp(0.0, log_quotient)), 40)
 
 
 # Delta as a function of the leakage ---------------------------------------------------------------
@@ -262,84 +362,3 @@ def leakage_profile(leakage: Leakage, leakages: Sequence[float] | None) -> Leaka
         chosen = np.array([_checks.epsilon(v, "leakages") for v in _checks.items(leakages, "l")])
     deltas = np.array([leakage.delta_at(float(value)) for value in chosen])
     return LeakageProfile(chosen, deltas, (leakage.value, leakage.delta))
-
-
-def budget_profile(epsilon: float, delta: float, other: float) -> float:
-    """Return the largest delta at epsilon `other` of any (epsilon, delta)-LDP mechanism.
-
-    delta + (1 - delta)(e^eps - e^e)+ / (e^eps + 1) [Kairouz, Oh and Viswanath 2015].
-
-    Examples
-    --------
-    >>> round(budget_profile(1.0, 0.0, 0.0), 4), budget_profile(1.0, 0.01, 1.0)
-    (0.4621, 0.01)
-    """
-    if other >= epsilon:
-        return delta
-    share = -math.expm1(other - epsilon) / (1 + math.exp(-epsilon))
-    return min(1.0, round_up(delta + (1 - delta) * share, 8))
-
-
-def delta_at(
-    matrix: Floats, pure: float, how: Floats | Callable[[float], float], leakage: float
-) -> float:
-    """Return the delta for which the channel from target to report is (leakage, delta)-LDP.
-
-    Parameters
-    ----------
-    matrix
-        G = P(source given target).
-    pure
-        The leakage from which on delta is 0.
-    how
-        C = P(report given source); or, where that is not known, the mechanism's delta as a function
-        of its epsilon.
-    leakage
-        The leakage l, at least 0.
-
-    Notes
-    -----
-    With C, the hockey-stick divergence: max over x, x' of sum_y max(0, W[x, y] - e^l W[x', y]),
-    W = G C.  Else E(e^l) times the mechanism's delta at eps(l) = ln(1 + (e^l - 1)/E(e^l)), the
-    budget whose bound is l [theory: The certified delta].  Rounded up.
-    """
-    if leakage >= pure:
-        return 0.0
-    if isinstance(how, np.ndarray):
-        reports, guard = np.asarray(matrix @ how), 2 * (len(how) + 8) * UNIT
-        low = np.exp(min(leakage, LARGE_EPSILON)) * (1 - guard) * reports
-        gains = (np.maximum((1 + guard) * row - low, 0.0).sum(axis=1).max() for row in reports)
-        return min(1.0, round_up(float(max(gains)), how.shape[1]))
-    excess = min(1.0, profile(matrix, leakage) + 2 * (matrix.shape[1] + 16) * UNIT)
-    budget = _invert_profile(leakage, excess) if leakage > 0 else 0.0
-    return float(round_up(excess * how(budget), 8))
-
-
-def relaxed_leakage(
-    channel: Channel | ArrayLike,
-    pure: Leakage,
-    budget: tuple[float, float],
-    curve: Callable[[float], float],
-) -> Leakage:
-    """Return the leakage of a known mechanism with a delta, as a pair (l, delta).
-
-    The pair has l = bound(epsilon), what a pure mechanism of the same epsilon could tell, and its
-    delta(l); or (pure, 0) where the supremum over all reports is no larger.
-
-    Parameters
-    ----------
-    channel
-        G = P(source given target).
-    pure
-        The supremum over all reports, which may be far above epsilon, or infinite.
-    budget
-        Epsilon and delta of the mechanism.
-    curve
-        Delta as a function of the leakage, see `delta_at`.
-    """
-    if budget[1]:
-        bound = two_level_leakage(channel, LikelySets("all", budget[0]), budget[1])
-        if bound.value < pure.value:
-            delta = min(bound.delta, curve(bound.value))
-            return replace(bound, delta=delta, delta_at=curve)
-    return replace(pure, delta_at=curve)
