@@ -11,7 +11,6 @@ from seepage.mechanisms.direct import GRR
 from seepage.study import simulation
 from seepage.study.simulation import (
     QUANTILES,
-    hypergeometric,
     largest_log_ratios,
     random_rows,
     significance,
@@ -72,30 +71,6 @@ def test_tables_have_the_distribution_of_permuted_records():
     shares = np.array(list(expected.values())) / total
     assert pearson(list(counted.values()), shares) > 1e-3
     assert pearson(list(counted.values()), np.full(len(shares), 1 / len(shares))) < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("good", "bad", "sample"),
-    [(30, 50, 20), (1, 200, 100), (200, 1, 100), (90, 90, 179), (7, 0, 3), (0, 9, 3), (40, 40, 0)],
-)
-def test_halving_large_populations_is_exact(monkeypatch, good, bad, sample):
-    monkeypatch.setattr(simulation, "MAX_POPULATION", 12)
-    size = 20_000
-    parts = [np.full(size, part) for part in (good, bad, sample)]
-    found = hypergeometric(np.random.default_rng(3), *parts)
-    chances = stats.hypergeom(good + bad, good, sample).pmf(np.arange(good + 1))
-    assert pearson(np.bincount(found, minlength=good + 1), chances) > 1e-3
-
-
-def test_populations_beyond_numpys_limit():
-    size = 4_000
-    parts = [np.full(size, part) for part in (6 * 10**9, 4 * 10**9, 10**6)]
-    found = hypergeometric(np.random.default_rng(5), *parts)
-    exact = stats.hypergeom(10**10, 6 * 10**9, 10**6)
-    error = exact.std() / math.sqrt(size)
-    assert abs(found.mean() - exact.mean()) < 4 * error
-    assert 0.7 < found.std() / exact.std() < 1.3
-    assert found.std() == pytest.approx(exact.std(), rel=0.05)
 
 
 def brute_force(table):

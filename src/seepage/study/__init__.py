@@ -29,11 +29,10 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import releases
-from seepage.mechanisms import registered
 from seepage.mechanisms.base import Mechanism
 from seepage.study.confidence import interval
 from seepage.study.estimates import (
-    DecidingCells,
+    DecidingCell,
     EstimateOptions,
     LeakageEstimate,
     LeakageEstimates,
@@ -45,6 +44,9 @@ Key = tuple[int, ...]
 
 MAX_REPORTS = 2**53
 """Largest number of reports that float64 represents exactly."""
+
+MAX_PERMUTED = 10**9 - 1
+"""Largest number of reports that NumPy's hypergeometric distribution permutes."""
 
 MAX_CELLS = 1 << 24
 """Maximum number of cells of the channel from source values to reports: 128 MB."""
@@ -100,16 +102,16 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
         counted = as_records(data, **options.reading).select(names)
         keys = [tuple(range(len(names)))]
     mechanisms = mechanisms_of(counted.domain, options.epsilon, options.mechanism, options.delta)
-    if counted.records * options.replicas > MAX_REPORTS:
+    most = MAX_PERMUTED if options.surrogates else MAX_REPORTS
+    if counted.records * options.replicas > most:
+        permuted = ", with surrogates" if options.surrogates else ""
         raise InputError(
-            f"records times replicas must be at most {MAX_REPORTS:,}, "
+            f"records times replicas must be at most {most:,}{permuted}, "
             f"got {counted.records:,} times {_checks.shown(options.replicas)}"
         )
-    threads = options.threads
-    workers = usable_cores() if threads is None else _checks.integer(threads, "threads", 1)
     estimates: dict[Key, LeakageEstimate] = {}
     make = partial(make_task, counted, mechanisms)
-    for key, estimate in _run_tasks(keys, make, options, workers):
+    for key, estimate in _run_tasks(keys, make, options):
         estimates[key] = replace(estimate, population=counted.population)
         if options.progress is not None:
             options.progress(len(estimates), len(keys))
@@ -120,10 +122,6 @@ def mechanisms_of(
     domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0
 ) -> list[Mechanism]:
     """Return the mechanism of each attribute; raise an InputError if an attribute has none."""
-    if mechanism is None:
-        raise InputError(
-            f"mechanism must be one of {', '.join(registered())}, got None", parameter="mechanism"
-        )
     mechanisms = [release.mechanism for release in releases(domain, epsilon, mechanism, delta)]
     missing = [name for name, used in zip(domain.names, mechanisms, strict=True) if used is None]
     if missing:
@@ -136,15 +134,13 @@ def mechanisms_of(
 
 def _joint_names(options: EstimateOptions) -> tuple[str, ...]:
     """Return the names of the target and of its joint sources."""
-    if options.target is None or options.pairs is not None or isinstance(options.sources, str):
-        raise InputError(
-            "sources must be a list of names, with a target and without pairs", parameter="sources"
-        )
-    names = (options.target, *_checks.items(options.sources, "sources"))
-    if len(names) < 2 or len(set(names)) < len(names):
-        raise InputError(
-            "sources must be one or more names, none twice, and not the target", parameter="sources"
-        )
+    sources = _checks.texts(options.sources, "sources")
+    if options.target is None or options.pairs is not None:
+        raise InputError("sources need a target, and no pairs", parameter="sources")
+    names = options.target, *sources
+    if not sources or len(set(names)) < len(names):
+        rule = "one or more names, none twice, and not the target"
+        raise _checks.violation("sources", rule, sources)
     return names
 
 
@@ -159,12 +155,10 @@ def _ordered_pairs(
         targets = range(len(domain)) if target is None else [domain.index(target)]
         return [(x, u) for x in targets for u in range(len(domain)) if u != x]
     if target is not None:
-        raise InputError("give either a target or pairs, not both")
+        raise _checks.exclusive("target", "pairs", "pairs have their own targets")
     named = _checks.items(pairs, "pairs")
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in named):
-        raise InputError(
-            "pairs must be a list of two names each, (target, source)", parameter="pairs"
-        )
+        raise _checks.violation("pairs", "a list of two names each, (target, source)", named)
     chosen = dict.fromkeys((domain.index(x), domain.index(u)) for x, u in named)
     for x, u in chosen:
         if x == u:
@@ -221,12 +215,11 @@ class Task:
         )
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
-    def report(self, column: int) -> str | tuple[str, ...]:
-        """Return the inferred value of a column of the channel, or the tuple of them."""
+    def report(self, column: int) -> str:
+        """Return the inferred value of a column of the channel; several are joined by "and"."""
         codes = np.unravel_index(column, [source.size for source in self.sources])
         parts = zip(self.sources, codes, strict=True)
-        names = tuple(source.values[code] for source, code in parts)
-        return names[0] if len(names) == 1 else names
+        return " and ".join(source.values[code] for source, code in parts)
 
     def generator(self, rng: int | None, purpose: int, block: int = 0) -> np.random.Generator:
         """Return the random generator of one block of a stream, whichever thread runs it."""
@@ -250,7 +243,6 @@ class Task:
         collection = self.collect(options)
         plug_in, deciding = plug_in_estimate(self, collection)
         seen = collection.counts.any(axis=0)
-        limits = interval(collection, options.confidence)
         return LeakageEstimate(
             target=self.target.name,
             sources=tuple(source.name for source in self.sources),
@@ -258,9 +250,7 @@ class Task:
             epsilon=sum(mechanism.epsilon for mechanism in self.mechanisms),
             direct=self.direct,
             plug_in=plug_in,
-            corrected=limits.corrected,
-            lower=limits.lower,
-            upper=limits.upper,
+            **interval(collection, options.confidence)._asdict(),
             significance=significance(collection, options.surrogates, surrogate_generator),
             deciding=deciding,
             unseen=int(np.count_nonzero(collection.counts[:, seen] == 0)),
@@ -270,7 +260,7 @@ class Task:
 
 
 def _run_tasks(
-    keys: Sequence[Key], make: Callable[[Key], Task], options: EstimateOptions, threads: int
+    keys: Sequence[Key], make: Callable[[Key], Task], options: EstimateOptions
 ) -> Iterator[tuple[Key, LeakageEstimate]]:
     """Yield the estimate of each task as it completes; an exception cancels all threads."""
     cancelled = threading.Event()
@@ -282,7 +272,7 @@ def _run_tasks(
     def run(key: Key) -> LeakageEstimate:
         return make(key).estimate(options, check_cancelled)
 
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(options.threads or usable_cores()) as pool:
         futures = {pool.submit(run, key): key for key in keys}
         try:
             for future in as_completed(futures):
@@ -292,8 +282,8 @@ def _run_tasks(
             pool.shutdown(cancel_futures=True)
 
 
-def plug_in_estimate(task: Task, collection: Collection) -> tuple[float, DecidingCells | None]:
-    """Return the paper's estimate and the two cells whose ratio it is.
+def plug_in_estimate(task: Task, collection: Collection) -> tuple[float, tuple[DecidingCell, ...]]:
+    """Return the paper's estimate and the two cells whose ratio it is; none if rows are equal.
 
     It is infinite if a report has an empty cell; then the empty cell with the largest expected
     count is returned.
@@ -303,7 +293,7 @@ def plug_in_estimate(task: Task, collection: Collection) -> tuple[float, Decidin
     shares = counts / totals[:, None]
     high, low = shares.max(axis=0), shares.min(axis=0)
     if len(counts) < 2 or not np.any(high > low):
-        return 0.0, None
+        return 0.0, ()
     expected = np.where(counts == 0, high * totals[:, None], 0.0)
     if expected.any():
         value = math.inf
@@ -313,14 +303,11 @@ def plug_in_estimate(task: Task, collection: Collection) -> tuple[float, Decidin
         report = int(ratios.argmax())
         value, other = math.log(ratios[report]), int(shares[:, report].argmin())
     likelier = int(shares[:, report].argmax())
-    return value, DecidingCells(
-        likelier=task.target.values[likelier],
-        other=task.target.values[other],
-        report=task.report(report),
-        likelier_count=int(counts[likelier, report]),
-        other_count=int(counts[other, report]),
-        likelier_total=int(totals[likelier]),
-        other_total=int(totals[other]),
+    return value, tuple(
+        DecidingCell(
+            task.target.values[x], task.report(report), int(counts[x, report]), int(totals[x])
+        )
+        for x in (likelier, other)
     )
 
 

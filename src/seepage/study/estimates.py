@@ -3,13 +3,14 @@
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
+from seepage._options import option
 from seepage._results import Result, json_ready
 from seepage.data import Domain, sample_caution
 from seepage.data.table import DataOptions
@@ -64,66 +65,37 @@ class EstimateOptions(DataOptions):
     sources: Iterable[str] | None = None
     pairs: Iterable[tuple[str, str]] | None = None
     delta: Any = 0.0
-    threads: int | None = None
-    replicas: int = 50
-    surrogates: int = 10000
-    rng: Any = None
-    confidence: float = 0.95
+    threads: int | None = option(None, check=partial(_checks.integer, minimum=1))
+    replicas: int = option(50, check=partial(_checks.integer, minimum=1))
+    surrogates: int = option(
+        10_000, check=partial(_checks.integer, minimum=0, maximum=MAX_SURROGATES)
+    )
+    rng: Any = option(None, check=partial(_checks.seed, maximum=MAX_SEED))
+    confidence: float = option(0.95, check=_checks.inner_probability)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _checks.set_seed(self, MAX_SEED)
         if self.rng is None:
             object.__setattr__(self, "rng", secrets.randbits(63))
-        ranges = {"replicas": (1, None), "surrogates": (0, MAX_SURROGATES)}
-        for name, ends in ranges.items():
-            object.__setattr__(self, name, _checks.integer(getattr(self, name), name, *ends))
-        _checks.inner_probability(self.confidence, "confidence")
 
 
-@dataclass(frozen=True)
-class DecidingCells:
-    """The two cells whose ratio of shares is the plug-in estimate.
+class DecidingCell(NamedTuple):
+    """One of the two cells whose ratio of shares is the plug-in estimate.
 
     Parameters
     ----------
-    likelier, other
-        The target values x and x'.
+    value
+        The target value x.
     report
-        The report y, or one per source.
-    likelier_count, other_count
-        The number of reports y with x, and with x'.
-    likelier_total, other_total
-        The number of all reports with x, and with x'.
+        The report y, of several sources joined by "and".
+    seen, total
+        The number of reports y with x, and of all reports with x.
     """
 
-    likelier: str
-    other: str
-    report: str | tuple[str, ...]
-    likelier_count: int
-    other_count: int
-    likelier_total: int
-    other_total: int
-
-    @property
-    def rare(self) -> bool:
-        """Whether one of the cells has a count below 10."""
-        return min(self.likelier_count, self.other_count) < RARE
-
-    def sentence(self) -> str:
-        """Return the evidence as a sentence.
-
-        Examples
-        --------
-        >>> DecidingCells("Female", "Male", "Wife", 90, 3, 1000, 2000).sentence()
-        'report Wife came 90 times in 1,000 under Female and 3 times in 2,000 under Male'
-        """
-        report = self.report if isinstance(self.report, str) else " and ".join(self.report)
-        return (
-            f"report {report} came {self.likelier_count:,} times in {self.likelier_total:,} "
-            f"under {self.likelier} and {self.other_count:,} times in {self.other_total:,} "
-            f"under {self.other}"
-        )
+    value: str
+    report: str
+    seen: int
+    total: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +122,8 @@ class LeakageEstimate(Result):
     significance
         The permutation test.
     deciding
-        The cells whose ratio is the plug-in estimate; None if there is nothing to compare.
+        The cells whose ratio is the plug-in estimate, that of the likelier target value first;
+        none if there is nothing to compare.
     unseen
         The number of empty cells whose report was observed with another target value.
     records
@@ -171,7 +144,7 @@ class LeakageEstimate(Result):
     lower: float
     upper: float
     significance: Significance
-    deciding: DecidingCells | None
+    deciding: tuple[DecidingCell, ...]
     unseen: int
     records: int
     seed: int
@@ -205,9 +178,14 @@ class LeakageEstimate(Result):
                 f"{self.unseen:,} cells are empty although their report came with another target "
                 "value: the plug-in estimate is infinite"
             )
-        if self.deciding is not None and self.deciding.rare:
+        if any(cell.seen < RARE for cell in self.deciding):
+            seen = (
+                f"{cell.seen:,} times in {cell.total:,} under {cell.value}"
+                for cell in self.deciding
+            )
             cautions.append(
-                f"decided by cells seen fewer than {RARE} times: {self.deciding.sentence()}"
+                f"decided by cells seen fewer than {RARE} times: report "
+                f"{self.deciding[0].report} came {' and '.join(seen)}"
             )
         if np.isinf(self.upper):
             cautions.append(

@@ -21,9 +21,6 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
 
-MAX_POPULATION = 10**9
-"""Limit (exclusive) of the population in NumPy's hypergeometric; larger ones are halved first."""
-
 EMPTY_CELL = 0.5
 """Number of reports that replaces the count of an empty cell in the test statistic."""
 
@@ -203,7 +200,7 @@ def random_rows(
     generator
         The random generator.
     rows, columns
-        The row sums and column sums, with the same total.
+        The row sums and column sums, with the same total, below 10^9.
     size
         The number of tables.
 
@@ -230,61 +227,9 @@ def random_rows(
         others = remaining.sum(axis=0)
         for column in range(len(columns) - 1):
             others -= remaining[column]
-            row[column] = hypergeometric(generator, remaining[column], others, unassigned)
+            row[column] = generator.hypergeometric(remaining[column], others, unassigned)
             unassigned -= row[column]
         row[-1] = unassigned
         remaining -= row
         yield row
     yield remaining
-
-
-def hypergeometric(
-    generator: np.random.Generator, good: Integers, bad: Integers, sample: Integers
-) -> Integers:
-    """Draw the number of good items in a sample without replacement, as NumPy's method.
-
-    Notes
-    -----
-    Populations of 10^9 and more are first reduced, exactly: in random order, the middle good
-    item comes after a beta-binomial number of bad ones.  If it lies within the sample, so do all
-    items before it, and only the items after it remain; if not, only those before it remain.
-
-    Examples
-    --------
-    >>> ten = np.array([10])
-    >>> hypergeometric(np.random.default_rng(1), ten, 0 * ten, np.array([4])).tolist()
-    [4]
-    """
-    large = np.flatnonzero(good + bad >= MAX_POPULATION)
-    if not len(large):
-        return np.asarray(generator.hypergeometric(good, bad, sample))
-    good, bad, sample = good.copy(), bad.copy(), sample.copy()
-    drawn = np.zeros(len(good), dtype=np.int64)
-    while len(large):
-        _halve(generator, good, bad, sample, drawn, large)
-        undecided = (good > 0) & (sample > 0) & (good + bad >= MAX_POPULATION)
-        large = np.flatnonzero(undecided)
-    small = good + bad < MAX_POPULATION
-    drawn[small] += generator.hypergeometric(good[small], bad[small], sample[small])
-    return drawn
-
-
-def _halve(
-    generator: np.random.Generator,
-    good: Integers,
-    bad: Integers,
-    sample: Integers,
-    drawn: Integers,
-    indices: Integers,
-) -> None:
-    """Draw the position of the middle good item and keep the undecided part, in place."""
-    goods, bads = good[indices], bad[indices]
-    middle = (goods + 1) // 2
-    share = generator.beta(middle, goods - middle + 1)
-    before = generator.binomial(bads, share)
-    position = middle + before
-    inside = position <= sample[indices]
-    drawn[indices] += np.where(inside, middle, 0)
-    sample[indices] -= np.where(inside, position, 0)
-    good[indices] = np.where(inside, goods - middle, middle - 1)
-    bad[indices] = np.where(inside, bads - before, before)
