@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from seepage._registry import ANALYSERS
-from seepage.study import baselines
 from seepage.study.baselines import (
     analyse_with,
     analyser,
+    dependency_graph,
     register_analyser,
     triad,
     triad_leakage,
@@ -55,7 +55,7 @@ def test_graph_joins_whole_components():
     pairs = pair_counts(dict(zip("abcde", (a, b, c, d, e), strict=True)))
     pcc = np.abs(sp.correlation_matrix(pairs, "pcc").values)
     assert pcc[0, 4] < 0.1 < min(pcc[0, 1], pcc[1, 2], pcc[2, 4])
-    found = baselines.DependencyGraph(0.1).leakages(pairs, np.ones(5))
+    found = analyse_with(dependency_graph(0.1), pairs, np.ones(5))
     assert (found[0] > 0).tolist() == [False, True, True, False, True]
     assert (found[3] > 0).tolist() == [False] * 5
 
@@ -63,8 +63,8 @@ def test_graph_joins_whole_components():
 def test_graph_uses_the_threshold_inclusively(pairs):
     strength = abs(sp.correlation_matrix(pairs, "pcc")[0, 1])
     ones = np.ones(3)
-    at = baselines.DependencyGraph(strength).leakages(pairs, ones)
-    above = baselines.DependencyGraph(np.nextafter(strength, 1)).leakages(pairs, ones)
+    at = analyse_with(dependency_graph(strength), pairs, ones)
+    above = analyse_with(dependency_graph(np.nextafter(strength, 1)), pairs, ones)
     assert at[0, 1] == 1
     assert above[0, 1] == 0
 
@@ -77,7 +77,7 @@ def test_covariance_based_never_exceeds_grr_on_random_pairs():
             BINARY.select(["a", "b"]), [table.sum(axis=1), table.sum(axis=0)], table.ravel()
         )
         budget = np.full(2, rng.uniform(0.1, 4))
-        symmetric = analyser("cbp").leakages(pairs, budget)
+        symmetric = analyse_with(analyser("cbp"), pairs, budget)
         assert symmetric[0, 1] == pytest.approx(symmetric[1, 0], abs=1e-12)
         assert (symmetric <= analyser("its").leakages(pairs, budget) + 1e-12).all()
 

@@ -1,9 +1,10 @@
 """Analysers: published methods to quantify leakage, and ours, with one interface.
 
 An analyser takes pair counts and one epsilon per attribute, and returns a leakage matrix: rows
-targets, columns sources, 0 on the diagonal.  `register_analyser` adds one.
+targets, columns sources.  `register_analyser` adds one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -27,81 +28,68 @@ class Analyser(Protocol):
     def name(self) -> str:
         """The name in tables and charts."""
 
-    def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
+    def leakages(self, pairs: PairCounts, epsilons: Floats, /) -> Floats:
         """Return the leakage of each source (column) about each target (row)."""
 
 
 @dataclass(frozen=True)
-class SplitBudgets:
+class PublishedMethod:
+    """An analyser whose leakages are those of a function."""
+
+    name: str
+    leakages: Callable[[PairCounts, Floats], Floats]
+
+
+def split_budgets(pairs: PairCounts, epsilons: Floats) -> Floats:
     """SPL-ANL: the leakage of a pair is the source's epsilon, as under perfect correlation.
 
     [paper, section V-A: its interpretation of budget splitting]
     """
-
-    name: str = "SPL-ANL"
-
-    def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
-        """Return the source's epsilon for every pair."""
-        return _off_diagonal(np.broadcast_to(epsilons, (len(epsilons), len(epsilons))))
+    return np.tile(epsilons, (len(epsilons), 1))
 
 
-@dataclass(frozen=True)
-class DependencyGraph:
+def dependency_graph(threshold: float) -> PublishedMethod:
     """GRF: the source's epsilon for two attributes in one connected component, else 0.
 
     An edge joins two attributes with |PCC| at or above the threshold.
     """
 
-    threshold: float
-
-    @property
-    def name(self) -> str:
-        """The name with its threshold, such as GRF 0.2."""
-        return f"GRF {self.threshold:g}"
-
-    def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
-        """Return the source's epsilon for pairs within a component, else 0."""
+    def leakages(pairs: PairCounts, epsilons: Floats) -> Floats:
         from scipy.sparse.csgraph import connected_components
 
-        adjacency = np.abs(correlation_matrix(pairs, "pcc").values) >= self.threshold
+        adjacency = np.abs(correlation_matrix(pairs, "pcc").values) >= threshold
         component = connected_components(adjacency, directed=False)[1]
-        connected = component[:, None] == component[None, :]
-        return _off_diagonal(np.where(connected, epsilons[None, :], 0.0))
+        return np.where(component[:, None] == component[None, :], epsilons[None, :], 0.0)
+
+    return PublishedMethod(f"GRF {threshold:g}", leakages)
 
 
-@dataclass(frozen=True)
-class CovarianceBased:
+def covariance_based(pairs: PairCounts, epsilons: Floats) -> Floats:
     """CBP, for binary attributes only: our reconstruction, the original is not available to us.
 
     r = |Cov| / max(Var_i, Var_j),  CPL = ln (e^eps (1+r) + 1-r) / (e^eps (1-r) + 1+r).
     It agrees with all that the paper states: covariance-based, symmetric, never above the leakage
     of GRR.
     """
-
-    name: str = "CBP"
-
-    def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
-        """Return the covariance-based leakage of each pair."""
-        large = [attribute.name for attribute in pairs.domain if attribute.size > 2]
-        if large:
-            raise DomainError(
-                f"CBP is defined for binary attributes only, and {large[0]!r} has "
-                f"{pairs.domain[large[0]].size} values; leave it out or choose another analyser"
-            )
-        share = np.array([part[-1] / part.sum() for part in pairs.marginals])
-        variance = share * (1 - share)
-        deviations = np.sqrt(np.outer(variance, variance))
-        covariance = np.abs(correlation_matrix(pairs, "pcc").values) * deviations
-        largest = np.maximum.outer(variance, variance)
-        r = np.divide(covariance, largest, out=np.zeros_like(largest), where=largest > 0)
-        weight = np.exp(-epsilons)[None, :]
-        high, low = 1 + r + weight * (1 - r), 1 - r + weight * (1 + r)
-        return _off_diagonal(np.log(high / low))
+    large = [attribute.name for attribute in pairs.domain if attribute.size > 2]
+    if large:
+        raise DomainError(
+            f"CBP is defined for binary attributes only, and {large[0]!r} has "
+            f"{pairs.domain[large[0]].size} values; leave it out or choose another analyser"
+        )
+    share = np.array([part[-1] / part.sum() for part in pairs.marginals])
+    variance = share * (1 - share)
+    deviations = np.sqrt(np.outer(variance, variance))
+    covariance = np.abs(correlation_matrix(pairs, "pcc").values) * deviations
+    largest = np.maximum.outer(variance, variance)
+    r = np.divide(covariance, largest, out=np.zeros_like(largest), where=largest > 0)
+    weight = np.exp(-epsilons)[None, :]
+    high, low = 1 + r + weight * (1 - r), 1 - r + weight * (1 + r)
+    return np.asarray(np.log(high / low))
 
 
-@dataclass(frozen=True)
-class Leakages:
-    """A mechanism's own leakage, or the bound over all mechanisms, by `leakage_matrix`.
+def own_leakages(name: str, mechanism: str | None = None, view: View = "report") -> PublishedMethod:
+    """Return a mechanism's own leakage, or the bound over all mechanisms, by `leakage_matrix`.
 
     Parameters
     ----------
@@ -114,13 +102,10 @@ class Leakages:
         What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     """
 
-    name: str
-    mechanism: str | None = None
-    view: View = "report"
+    def leakages(pairs: PairCounts, epsilons: Floats) -> Floats:
+        return leakage_matrix(pairs, epsilons, mechanism=mechanism, view=view).values
 
-    def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
-        """Return the values of the leakage matrix."""
-        return leakage_matrix(pairs, epsilons, mechanism=self.mechanism, view=self.view).values
+    return PublishedMethod(name, leakages)
 
 
 def register_analyser(found: Analyser, *, replace: bool = False) -> Analyser:
@@ -128,7 +113,7 @@ def register_analyser(found: Analyser, *, replace: bool = False) -> Analyser:
 
     Examples
     --------
-    >>> register_analyser(SplitBudgets())
+    >>> register_analyser(PublishedMethod("SPL-ANL", split_budgets))
     Traceback (most recent call last):
         ...
     seepage.errors.InputError: an analyser named 'SPL-ANL' is registered already (replace=True ...
@@ -157,34 +142,38 @@ def analyser(name: str, parameter: str = "analyser") -> Analyser:
 
     Examples
     --------
-    >>> analyser("grf 0.3").name, analyser("oue:inferred").view
-    ('GRF 0.3', 'inferred')
+    >>> analyser("grf 0.3").name, analyser("oue:inferred").name
+    ('GRF 0.3', 'oue:inferred')
     """
     key = _checks.text(name, parameter).casefold()
     if key in ANALYSERS:
         return ANALYSERS[key]
     if key.startswith("grf "):
         try:
-            return DependencyGraph(_checks.probability(float(key[4:]), "the GRF threshold"))
+            return dependency_graph(_checks.probability(float(key[4:]), "the GRF threshold"))
         except ValueError:
             raise InputError(f"the GRF threshold must be from 0 to 1, got {name!r}") from None
     mechanism, _, view = key.partition(":")
     if mechanism in MECHANISMS and view in ("", "report", "inferred"):
-        return Leakages(name, mechanism, "inferred" if view == "inferred" else "report")
+        return own_leakages(name, mechanism, "inferred" if view == "inferred" else "report")
     options = [*ANALYSERS, "grf THRESHOLD", *MECHANISMS]
     known = f"{parameter} must be one of {', '.join(options)}, got {name!r}"
     raise InputError(known, ANALYSERS.unusable, MECHANISMS.unusable, parameter=parameter)
 
 
 def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:
-    """Return an analyser's matrix; raise an InputError for a wrong shape, NaN or negatives."""
-    values = np.asarray(chosen.leakages(pairs, epsilons), dtype=np.float64)
+    """Return an analyser's matrix; raise an InputError for a wrong shape, NaN or negatives.
+
+    The diagonal is 0, whatever the analyser says there.
+    """
+    values = np.array(chosen.leakages(pairs, epsilons), dtype=np.float64)
     count = len(pairs.domain)
     if values.shape != (count, count):
         raise InputError(
             f"analyser {chosen.name!r} must return a {count} x {count} matrix, "
             f"got shape {values.shape}"
         )
+    np.fill_diagonal(values, 0.0)
     if np.isnan(values).any():
         raise InputError(f"analyser {chosen.name!r} must return numbers, got NaN")
     if (values < 0).any():
@@ -212,14 +201,7 @@ def reference_leakages(
     return analyse_with(chosen, pairs, np.full(len(pairs.domain), epsilon))
 
 
-def _off_diagonal(values: Floats) -> Floats:
-    result = np.array(values, dtype=np.float64)
-    np.fill_diagonal(result, 0.0)
-    return result
-
-
-@dataclass(frozen=True)
-class DependencyTriad:
+def dependency_triad(pairs: PairCounts, epsilons: Floats) -> Floats:
     """Dependency Triad: an upper bound from three parameters of each pair, as we reconstruct it.
 
     Never below the bound over all mechanisms, which it equals for two source values (up to
@@ -246,16 +228,11 @@ class DependencyTriad:
     number.  With a zero cell it yields NaN; here such cells enter delta only and alpha is finite.
     For alpha = 0 the limit phi = delta, B = 0 is taken.
     """
-
-    name: str = "Triad"
-
-    def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
-        """Return the leakage of each source (column) about each target (row)."""
-        values = np.zeros((len(pairs.domain), len(pairs.domain)))
-        for targets, sources, stack in leakage_matrix(pairs, epsilons).channel_stacks():
-            for target, source, channel in zip(targets, sources, stack, strict=True):
-                values[target, source] = triad_leakage(*triad(channel), float(epsilons[source]))
-        return values
+    values = np.zeros((len(pairs.domain), len(pairs.domain)))
+    for targets, sources, stack in leakage_matrix(pairs, epsilons).channel_stacks():
+        for target, source, channel in zip(targets, sources, stack, strict=True):
+            values[target, source] = triad_leakage(*triad(channel), float(epsilons[source]))
+    return values
 
 
 def triad(channel: Floats) -> tuple[float, float, float]:
@@ -296,15 +273,15 @@ def triad_leakage(alpha: float, delta: float, phi: float, epsilon: float) -> flo
 
 
 for _analyser in (
-    SplitBudgets(),
-    DependencyGraph(0.2),
-    DependencyGraph(0.4),
-    Leakages("ITS", "grr"),
-    CovarianceBased(),
-    Leakages("GRR-ANL", "grr"),
-    Leakages("EXP-ANL", "exp"),
-    DependencyTriad(),
-    Leakages("LTM"),
-    Leakages("Algorithm 2"),
+    PublishedMethod("SPL-ANL", split_budgets),
+    dependency_graph(0.2),
+    dependency_graph(0.4),
+    own_leakages("ITS", "grr"),
+    PublishedMethod("CBP", covariance_based),
+    own_leakages("GRR-ANL", "grr"),
+    own_leakages("EXP-ANL", "exp"),
+    PublishedMethod("Triad", dependency_triad),
+    own_leakages("LTM"),
+    own_leakages("Algorithm 2"),
 ):
     register_analyser(_analyser)
