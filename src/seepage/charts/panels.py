@@ -8,8 +8,8 @@ import altair as alt
 from seepage import charts
 from seepage.charts import Rows, printable_names
 
-BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
-"""Width and height of a panel of each kind, in pixels."""
+BARS, CURVES, HISTOGRAM, SPREAD = 240, (400, 280), (240, 170), (420, 280)
+"""Height of panels of bars, and width and height of those of each other kind, in pixels."""
 
 AUDITED = ("epsilon", "lower", "upper")
 """Numbers of a claim that are drawn where they are finite."""
@@ -32,8 +32,6 @@ def bar_panels(
     mark: str = "",
     colour_title: str = "",
     x_title: str = "",
-    width: int = BARS[0],
-    columns: int = 2,
 ) -> Any:
     """Return grouped bars, one panel for each value of `panel`.
 
@@ -48,8 +46,6 @@ def bar_panels(
         The meaning of the black lines, for the panel's title.
     colour_title, x_title
         The titles of the legend and of the groups' axis.
-    width, columns
-        The width of a panel, and the number of panels in a row.
     """
     groups, series = charts.distinct_in(rows, "group"), charts.distinct_in(rows, "series")
     labels = alt.Axis(labelAngle=0, labelLimit=260)
@@ -70,7 +66,8 @@ def bar_panels(
         )
         return (bars + marks).properties(title=f"{panel}; black: {mark}")
 
-    return charts.in_panels(rows, draw, (width, BARS[1]), columns=columns, same_y=True)
+    size = 20 * len(groups) * len(series), BARS
+    return charts.in_panels(rows, draw, size, columns=3, same_y=True)
 
 
 @printable_names
@@ -138,56 +135,63 @@ def _diagonal(end: float, label: str) -> Any:
 
 @printable_names
 def histogram_panels(rows: Rows, x_title: str, y_title: str) -> Any:
-    """Return histograms side by side, one panel per series, with the same axes.
+    """Return histograms side by side, one panel for each value of `data`, with the same axes.
 
     Parameters
     ----------
     rows
-        With `series`, `low` and `high` (the ends of the bin), `share`.
+        With `data`, `from` and `to` (the ends of the bin), `share`.
     x_title, y_title
         The axes' titles.
     """
-    x = alt.X("low:Q", title=x_title, scale=alt.Scale(domain=[0, 1]), bin="binned")
+    x = alt.X("from:Q", title=x_title, scale=alt.Scale(domain=[0, 1]), bin="binned")
     y = alt.Y("share:Q", title=y_title, axis=alt.Axis(format="%"))
 
-    def draw(series: str, chosen: Rows) -> Any:
+    def draw(data: str, chosen: Rows) -> Any:
         bars = charts.chart_of(chosen).mark_bar(
             color=charts.PALETTE[0], stroke="white", strokeWidth=0.5
         )
-        return bars.encode(x=x, x2="high:Q", y=y, tooltip=["low:Q", "high:Q", "share:Q"])
+        return bars.encode(x=x, x2="to:Q", y=y, tooltip=["from:Q", "to:Q", "share:Q"])
 
-    return charts.in_panels(rows, draw, HISTOGRAM, key="series", columns=3, same_y=True)
+    return charts.in_panels(rows, draw, HISTOGRAM, key="data", columns=3, same_y=True)
 
 
 @printable_names
 def spread_panels(rows: Rows, y_title: str) -> Any:
-    """Return means with standard deviations (thick) and ranges (thin) within bins.
+    """Return means, standard deviations (thick) and ranges (thin) within bins of a measure.
 
     Parameters
     ----------
     rows
-        With `panel`, `x_title`, `middle` (of the bin), `mean`, `low` and `high` (mean minus and
-        plus one standard deviation, within the range), `least`, `most`.
+        With `metric`, one panel each, `from` and `to` (the ends of the bin), `mean`,
+        `standard_deviation`, `least`, `most` and `pairs`.
     y_title
         The title of the values' axis.
     """
 
-    def draw(panel: str, chosen: Rows) -> Any:
-        unit = alt.Scale(domain=[0, 1])
-        x = alt.X("middle:Q", title=chosen[0]["x_title"], scale=unit)
-        base = charts.chart_of(chosen).encode(x=x)
+    def draw(metric: str, chosen: Rows) -> Any:
+        x = alt.X("middle:Q", title=metric, scale=alt.Scale(domain=[0, 1]))
+        base = (
+            charts.chart_of(chosen)
+            .encode(x=x)
+            .transform_calculate(
+                middle="(datum.from + datum.to) / 2",
+                low="max(datum.mean - datum.standard_deviation, datum.least)",
+                high="min(datum.mean + datum.standard_deviation, datum.most)",
+            )
+        )
         ranges = base.mark_rule(color="#999999", strokeWidth=1.5)
         deviations = base.mark_rule(color=charts.PALETTE[0], strokeWidth=6, opacity=0.55)
         means = base.mark_point(size=80, filled=True, opacity=1, color=charts.PALETTE[1])
-        return (
+        tooltip = ["middle:Q", "mean:Q", "least:Q", "most:Q", "pairs:Q"]
+        layers = (
             ranges.encode(y=alt.Y("least:Q", title=y_title), y2="most:Q")
             + deviations.encode(y="low:Q", y2="high:Q")
-            + means.encode(
-                y="mean:Q", tooltip=["middle:Q", "mean:Q", "least:Q", "most:Q", "pairs:Q"]
-            )
+            + means.encode(y="mean:Q", tooltip=tooltip)
         )
+        return layers.properties(title=f"{metric} against leakage")
 
-    return charts.in_panels(rows, draw, SPREAD)
+    return charts.in_panels(rows, draw, SPREAD, key="metric")
 
 
 @printable_names

@@ -1,6 +1,5 @@
 """Charts of points: the two benchmarks (the paper's Fig. 6 and 7), y against x, estimates."""
 
-import math
 from typing import Any
 
 import altair as alt
@@ -35,6 +34,9 @@ UNSIGNED = "datum.value < 0 ? '' : datum.label"
 """Labels of an axis without those of negative numbers."""
 
 AGREEMENT_SIDE = 380
+
+POWERS = [10.0**power for power in range(-12, 7)]
+"""Ticks of a logarithmic axis; those beyond its ends are not drawn."""
 
 MAX_LARGE_POINTS = 100
 """Maximum number of points that are drawn large."""
@@ -121,21 +123,27 @@ def mechanism_chart(given: Rows) -> Any:
     given
         The fields of `MechanismScore`.
     """
-    panels: list[tuple[str, str, str, Any]] = [
-        ("frequency_error", "normalised_tcpl_inferred", "Frequency error, inferred value", "log"),
-        ("zero_one_error", "normalised_tcpl_inferred", "0-1 error, inferred value", "linear"),
-        ("frequency_error", "normalised_tcpl", "Frequency error, whole report", "log"),
-    ]
+    panels = {
+        "Frequency error, inferred value": ("frequency_error", "normalised_tcpl_inferred"),
+        "0-1 error, inferred value": ("zero_one_error", "normalised_tcpl_inferred"),
+        "Frequency error, whole report": ("frequency_error", "normalised_tcpl"),
+    }
     titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
-    names, drawn = charts.distinct_in(given, "mechanism"), []
-    for error, leakage, title, kind in panels:
-        rows = [row for row in given if row[error] is not None]
-        if not rows:
-            continue
-        errors = [row[error] for row in rows]
+    names = charts.distinct_in(given, "mechanism")
+    rows = [
+        {**row, "panel": panel}
+        for panel, (error, _) in panels.items()
+        for row in given
+        if row[error] is not None
+    ]
+
+    def draw(panel: str, chosen: Rows) -> Any:
+        error, leakage = panels[panel]
+        errors = [row[error] for row in chosen]
         domain: Any = alt.Undefined if max(errors) > 0 else [0, 1]
-        scale: Any = kind if min(errors) > 0 else "linear"
-        points = _scores(rows, given, "mechanism", names, size=110).encode(
+        log = error == "frequency_error" and min(errors) > 0
+        scale = alt.Scale(type="log" if log else "linear", domain=domain)
+        return _scores(chosen, given, "mechanism", names, size=110).encode(
             x=alt.X(
                 f"{leakage}:Q",
                 title="Normalised TCPL (1 = Algorithm 2)",
@@ -144,13 +152,13 @@ def mechanism_chart(given: Rows) -> Any:
             y=alt.Y(
                 f"{error}:Q",
                 title=titles[error],
-                scale=alt.Scale(type=scale, domain=domain),
-                axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
+                scale=scale,
+                axis=alt.Axis(format="~e" if log else "~g", tickCount=6),
             ),
             tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
         )
-        drawn.append(points.properties(width=SIDE - 60, height=SIDE - 60, title=title))
-    return charts.finish(alt.hconcat(*drawn))
+
+    return charts.in_panels(rows, draw, (SIDE - 60, SIDE - 60), columns=len(panels))
 
 
 @printable_names
@@ -167,11 +175,8 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
         Whether both axes are logarithmic.
     """
     ends = [min(min(r["x"], r["y"]) for r in rows), max(max(r["x"], r["y"]) for r in rows)]
-    domain = _with_margins(ends, log)
-    scale = alt.Scale(type="log" if log else "linear", domain=domain, nice=False)
-    axis = alt.Axis(format="~g", values=_powers_of_ten(ends)) if log else alt.Axis(tickCount=6)
-    x = alt.X("x:Q", title=x_title, scale=scale, axis=axis)
-    y = alt.Y("y:Q", title=y_title, scale=scale, axis=axis)
+    scale = alt.Scale(type="log" if log else "linear", zero=False, nice=False, padding=15)
+    axis = alt.Axis(format="~g", values=POWERS) if log else alt.Axis(tickCount=6)
     series, kinds = charts.distinct_in(rows, "series"), charts.distinct_in(rows, "kind")
     shapes = alt.Shape(
         "kind:N", title=None, sort=kinds, scale=alt.Scale(domain=kinds), legend=_legend(kinds)
@@ -179,18 +184,19 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
 
     def draw(panel: str, chosen: Rows) -> Any:
         size = 30 if len(chosen) > MAX_LARGE_POINTS else 80
-        points = charts.chart_of(chosen).mark_point(size=size, filled=True, opacity=0.7)
-        line = charts.chart_of([{"x": end, "y": end} for end in domain]).mark_line(
-            **charts.DIAGONAL
+        points = (
+            charts.chart_of(chosen)
+            .mark_point(size=size, filled=True, opacity=0.7)
+            .encode(
+                color=charts.coloured("series", series, legend=_legend(series)),
+                shape=shapes,
+                tooltip=["series:N", "kind:N", "label:N", "x:Q", "y:Q"],
+            )
         )
-        return line.encode(
-            x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale)
-        ) + points.encode(
-            x=x,
-            y=y,
-            color=charts.coloured("series", series, legend=_legend(series)),
-            shape=shapes,
-            tooltip=["series:N", "kind:N", "label:N", "x:Q", "y:Q"],
+        line = charts.chart_of([{"x": end, "y": end} for end in ends]).mark_line(**charts.DIAGONAL)
+        return (line + points).encode(
+            x=alt.X("x:Q", title=x_title, scale=scale, axis=axis),
+            y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis),
         )
 
     return charts.in_panels(rows, draw, (AGREEMENT_SIDE, AGREEMENT_SIDE))
@@ -199,20 +205,6 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
 def _legend(entries: list[str]) -> Any:
     """Return a legend, or None for a single entry."""
     return alt.Legend(labelLimit=260) if len(entries) > 1 else None
-
-
-def _powers_of_ten(ends: list[float]) -> list[float]:
-    """Return the powers of ten between the ends, and one beyond each."""
-    first, last = (math.floor(math.log10(end)) for end in ends)
-    return [10.0**power for power in range(first, last + 2)]
-
-
-def _with_margins(ends: list[float], log: bool) -> list[float]:
-    """Return the ends of an axis with margins: a factor 1.4, or 4 % of the range."""
-    if log:
-        return [ends[0] / 1.4, ends[1] * 1.4]
-    margin = 0.04 * (ends[1] - ends[0])
-    return [ends[0] - margin, ends[1] + margin]
 
 
 @printable_names

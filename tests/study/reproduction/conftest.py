@@ -12,9 +12,6 @@ from seepage.study.reproduction.paper_data import Data
 class CountedOnce(Data):
     """The data, with pair counts and records that all tests of a process share."""
 
-    def pairs(self, name):
-        return pairs_of(name)
-
     @property
     def celeba(self):
         return records_of("celeba")
@@ -22,7 +19,7 @@ class CountedOnce(Data):
 
 @pytest.fixture(scope="session")
 def data():
-    return CountedOnce()
+    return CountedOnce(pairs_of)
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ def test_curves(tmp_path, diagonal):
 
 def test_histograms(tmp_path):
     rows = [
-        {"series": series, "low": low, "high": low + 0.5, "share": 0.5}
+        {"data": series, "from": low, "to": low + 0.5, "share": 0.5}
         for series in ("CelebA", "CVD")
         for low in (0.0, 0.5)
     ]
@@ -57,18 +57,12 @@ def test_histograms(tmp_path):
 
 
 def test_spreads(tmp_path):
-    row = {
-        "middle": 0.5,
-        "mean": 0.4,
-        "low": 0.3,
-        "high": 0.5,
-        "least": 0.1,
-        "most": 0.9,
-        "pairs": 9,
-    }
-    rows = [{**row, "panel": panel, "x_title": panel} for panel in ("NMI", "PCC")]
-    words, _ = _words(spread_panels(rows, "Leakage (nats)"), tmp_path)
-    assert {"NMI", "PCC", "Leakage (nats)"} <= set(words)
+    numbers = {"mean": 0.4, "standard_deviation": 0.1, "least": 0.35, "most": 0.9, "pairs": 9}
+    bins = {"from": 0.4, "to": 0.5}
+    rows = [{"metric": metric, **bins, **numbers} for metric in ("NMI", "PCC")]
+    words, svg = _words(spread_panels(rows, "Leakage (nats)"), tmp_path)
+    assert {"NMI", "PCC against leakage", "Leakage (nats)"} <= set(words)
+    assert svg.count("NMI: 0.45; low: 0.35; high: 0.5") == 1
 
 
 @pytest.mark.parametrize(("log", "x"), [(True, 1e-5), (False, 0.0)])

@@ -11,7 +11,7 @@ import pytest
 
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.direct import GRR
-from seepage.study.reproduction.findings import PAPER
+from seepage.study.reproduction.findings import PAPER, SEARCHED
 from seepage.study.reproduction.paper_data import Data
 from seepage.study.reproduction.tables_fig6 import library_subset_selection, nmse
 
@@ -184,11 +184,7 @@ def test_the_search_over_adult_prints_what_the_note_quotes(scripts, capsys):
     first, nearest, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("Adult: 2,720 readings tried, 2,312 different, 9 meet all sixteen")
     assert nearest.startswith("7.4%: quantile:4, without ('fnlwgt',), missing left out")
-    (note,) = (
-        note
-        for note in PAPER["table1"].notes
-        if note.startswith("Adult: 2,720 combinations, 2,312")
-    )
+    (note,) = (note for note in SEARCHED if note.startswith("Adult: 2,720 combinations, 2,312"))
     assert "within 7.4 %, has 4 quantile bins and no fnlwgt" in note
 
 
@@ -210,5 +206,5 @@ def test_the_search_prints_what_the_note_quotes(scripts, capsys):
     assert "383,594,400 readings tried, 19,175 meet Table II" in printed
     (row,) = (line for line in printed.splitlines() if line.startswith("50 to 100: 5,932, 4,819"))
     assert row.split()[-4:] == ["10.7", "1.45", "49.6", "4.76"]
-    assert any("384 million" in note and "19,175" in note for note in PAPER["table1"].notes)
+    assert any("384 million" in note and "19,175" in note for note in SEARCHED)
     assert any("errors of 11, 1.5, 50 and 4.8" in note for note in PAPER["table1"].notes)

@@ -13,7 +13,6 @@ from seepage._files import write_text
 from seepage._pages import render_page
 from seepage._results import Progress, csv_text, json_text
 from seepage.charts import save_chart
-from seepage.data.datasets import BUNDLED, dataset
 from seepage.errors import InputError, Setting
 from seepage.study.reproduction import fig4_fig5_leakage, fig7_fig8_beyond, tables_fig6
 from seepage.study.reproduction.findings import (
@@ -24,7 +23,7 @@ from seepage.study.reproduction.findings import (
     Finding,
     verdict_counts,
 )
-from seepage.study.reproduction.paper_data import LABELS, Data
+from seepage.study.reproduction.paper_data import LABELS, STAND_INS, Data, missing, presence
 
 TITLE = "The paper, reproduced"
 
@@ -41,12 +40,13 @@ def compute(name: str, data: Data) -> Finding:
     """Return the results of an item; without comparisons if a required dataset is missing."""
     found = Finding(name, PAPER[name])
     start = time.perf_counter()
-    missing = data.missing(*found.paper.needs)
-    if missing:
-        reason = f"{' and '.join(missing)} not at hand"
+    if needed := missing(found.paper.needs):
+        reason = f"{' and '.join(needed)} not at hand"
         found.not_compared("Everything", found.paper.place, reason)
     else:
         ITEMS[name](data, found)
+        papers = [name for name in found.paper.data if name not in STAND_INS]
+        found.not_compared_on([*missing(papers), "DSS"])
     found.seconds = time.perf_counter() - start
     assert len({one.what for one in found.comparisons}) == len(found.comparisons)
     assert all(map(math.isfinite, found.numbers.values()))
@@ -140,12 +140,6 @@ def _save(item: Finding, folder: Path) -> None:
         write_text(folder / f"{item.item}.csv", csv_text(columns))
 
 
-def _state(name: str) -> str:
-    if dataset(name).at_hand:
-        return "at hand"
-    return "pair counts bundled" if name in BUNDLED else "not at hand"
-
-
 def make_page(items: list[Finding], folder: Path) -> str:
     """Return the page of the items, self-contained and without scripts; all texts are escaped."""
     used = {name for item in items for name in item.paper.data}
@@ -161,7 +155,7 @@ def make_page(items: list[Finding], folder: Path) -> str:
         contradictions=CONTRADICTIONS,
         papers=PAPER,
         sections={item.item: _section(item, folder) for item in items},
-        missing=sorted(LABELS[name] for name in used if _state(name) == "not at hand"),
+        missing=sorted(missing(used)),
     )
 
 
@@ -169,7 +163,7 @@ def _section(item: Finding, folder: Path) -> dict[str, Any]:
     """Return an item with its pictures as base64, its comparisons by group, and its data."""
     groups = groupby(item.comparisons, key=lambda comparison: comparison.group)
     pictures = [(folder / f"{title}.svg").read_bytes() for title in item.pictures]
-    data = ", ".join(f"{LABELS[name]} ({_state(name)})" for name in item.paper.data) or "none"
+    data = ", ".join(f"{LABELS[name]} ({presence(name)})" for name in item.paper.data) or "none"
     table = f"; table: {item.item}.csv ({len(item.rows):,} rows)" if item.rows else ""
     return {
         "item": item,

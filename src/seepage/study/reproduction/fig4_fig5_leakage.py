@@ -26,7 +26,6 @@ from seepage.study.reproduction.paper_data import (
     grr_leakages,
     ordered_pairs,
     plug_in,
-    standing,
 )
 
 # (a) Occupation, education and income about sex in Adult, by mechanism --------------------------
@@ -188,13 +187,8 @@ def fig4d(data: Data, found: Finding) -> None:
             for low, count in zip(edges, counts, strict=False)
         ]  # fmt: skip
         share = float((values < CLOSE_TO_ZERO).mean())
-        found.claim("small", share, standing(label), label=label, pairs=len(values))
-    found.not_compared_on(data.absent_labels())
-    bars = [
-        {"series": row["data"], "low": row["from"], "high": row["to"], "share": row["share"]}
-        for row in found.rows
-    ]
-    found.charts[""] = histogram_panels(bars, "Leakage (nats)", "Share of pairs")
+        found.claim("small", share, label=label, pairs=len(values))
+    found.charts[""] = histogram_panels(found.rows, "Leakage (nats)", "Share of pairs")
 
 
 # Significance of the estimates -------------------------------------------------------------------
@@ -217,9 +211,8 @@ def significance(data: Data, found: Finding) -> None:
                  "largest_exact": float(exact[weak].max(initial=0.0))}
             )  # fmt: skip
             words: Any = {"label": label, "epsilon": epsilon, "pairs": len(weak)}
-            found.claim("pairs", int(weak.sum()), standing(label), **words)
+            found.claim("pairs", int(weak.sum()), **words)
     found.words["surrogates"] = TESTED_SURROGATES
-    found.not_compared_on(data.absent_labels())
 
 
 # Fig. 5 ------------------------------------------------------------------------------------------
@@ -242,19 +235,7 @@ def fig5(data: Data, found: Finding) -> None:
         found.claim("rank", rank, measure=title)
         found.claim(f"range_{metric}", max(ranges))
         found.rows += bins
-    found.not_compared_on(data.absent_labels(*PAPERS))
-    points = [
-        {
-            "panel": f"{row['metric']} against leakage",
-            "x_title": row["metric"],
-            "middle": (row["from"] + row["to"]) / 2,
-            "low": max(row["mean"] - row["standard_deviation"], row["least"]),
-            "high": min(row["mean"] + row["standard_deviation"], row["most"]),
-            **{name: row[name] for name in ("mean", "least", "most", "pairs")},
-        }
-        for row in found.rows
-    ]
-    found.charts[""] = spread_panels(points, "Leakage (nats), GRR, epsilon 1")
+    found.charts[""] = spread_panels(found.rows, "Leakage (nats), GRR, epsilon 1")
 
 
 def _measures(data: Data) -> dict[str, Floats]:
@@ -297,8 +278,7 @@ def observations(data: Data, found: Finding) -> None:
         row: Row = {"data": label, **_observed(pairs)}
         found.rows.append(row)
         for key in found.paper.claims:
-            found.claim(key, row[key], standing(label), label=label)
-    found.not_compared_on(data.absent_labels())
+            found.claim(key, row[key], label=label)
 
 
 def _observed(pairs: PairCounts) -> dict[str, float]:
@@ -352,9 +332,7 @@ def example(data: Data, found: Finding) -> None:
         for row in found.rows
         for key, series in BARS.items()
     ]  # fmt: skip
-    found.charts[""] = bar_panels(
-        bars, "Leakage (nats)", width=180, columns=3, x_title="Source → target"
-    )
+    found.charts[""] = bar_panels(bars, "Leakage (nats)", x_title="Source → target")
 
 
 def _example_row(

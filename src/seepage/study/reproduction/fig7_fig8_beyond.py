@@ -22,11 +22,12 @@ from seepage.study.reproduction.findings import Finding, Row
 from seepage.study.reproduction.paper_data import (
     MECHANISMS,
     NEAR_ADULT,
+    PRESENT,
     SEED,
     STAND_INS,
     Data,
     exact_and_summed,
-    standing,
+    presence,
 )
 from seepage.totals import check_whole_table
 from seepage.totals.total import total_leakage
@@ -38,27 +39,18 @@ DOCUMENTED = "Adult, documented columns"
 
 def fig7(data: Data, found: Finding) -> None:
     """Find Fig. 7: utility and leakage of the eight mechanisms, and OLH relative to SS."""
-    tables = {DOCUMENTED: data.pairs("adult")}
-    if data.records_at_hand("adult"):
-        tables[NEAR_ADULT] = data.near_adult
-    for label, pairs in tables.items():
+    adult = {DOCUMENTED: data.pairs("adult")}
+    if presence("adult") == PRESENT:
+        adult[NEAR_ADULT] = data.near_adult
+    tables = adult | data.some("celeba", "cardio", *STAND_INS)
+    for letter, (label, pairs) in zip("abcdef", tables.items(), strict=False):
         rows = _score_rows(label, pairs)
-        _compare_fig7(found, label, pairs, rows)
+        if label in adult:
+            _compare_fig7(found, label, pairs, rows)
+        else:
+            found.claim("elsewhere", _olh_over_ss(rows), label=label)
         found.rows += rows
-    if NEAR_ADULT not in tables:
-        reason = "the records of Adult are not at hand"
-        found.not_compared(NEAR_ADULT, "0.6", reason, NEAR_ADULT)
-    others = ("celeba", "cardio", *STAND_INS)
-    for label, pairs in data.some(*others).items():
-        rows = _score_rows(label, pairs)
-        found.claim("elsewhere", _olh_over_ss(rows), standing(label), label=label)
-        found.rows += rows
-    found.not_compared_on(data.absent_labels(*others))
-    for letter, label in zip(
-        "abcdef", dict.fromkeys(row["data"] for row in found.rows), strict=False
-    ):
-        chosen = [row for row in found.rows if row["data"] == label]
-        found.charts[letter] = mechanism_chart(chosen).properties(title=label)
+        found.charts[letter] = mechanism_chart(rows).properties(title=label)
 
 
 def _olh_over_ss(rows: list[Row], key: str = "normalised_tcpl_inferred") -> float:
@@ -78,12 +70,10 @@ def _score_rows(label: str, pairs: PairCounts) -> list[Row]:
 
 def _compare_fig7(found: Finding, label: str, pairs: PairCounts, rows: list[Row]) -> None:
     [olh] = [row for row in rows if row["mechanism"] == "OLH" and row["epsilon"] == 1]
-    words: Any = {"label": label}
-    near = standing(label)
-    found.claim("frequency", olh["frequency_error"], **words)
-    found.claim("mean", _mean_error(pairs, "olh"), **words)
-    found.claim("leakage", _olh_over_ss(rows), near, **words)
-    found.claim("whole", _olh_over_ss(rows, "normalised_tcpl"), **words)
+    found.claim("frequency", olh["frequency_error"], label=label)
+    found.claim("mean", _mean_error(pairs, "olh"), label=label)
+    found.claim("leakage", _olh_over_ss(rows), label=label)
+    found.claim("whole", _olh_over_ss(rows, "normalised_tcpl"), label=label)
 
 
 def _mean_error(pairs: PairCounts, name: str) -> float:
@@ -272,8 +262,9 @@ BUDGET = 0.9264
 def beyond(data: Data, found: Finding) -> None:
     """Find exact totals and witnesses that exceed the paper's sum."""
     found.claim("coins", _coins())
-    if not data.at_hand("celeba"):
-        found.not_compared_on(["CelebA"])
+    if presence("celeba") != PRESENT:
+        reason = "the data are not at hand"
+        found.not_compared("Where the sum is exceeded", "never", reason, "Totals")
         return
     totals, witnesses = _exact_totals(data.celeba), _witnesses(data.celeba)
     excess = [row["ours"] - row["paper_way"] for row in totals]

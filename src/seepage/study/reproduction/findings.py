@@ -1,7 +1,6 @@
 """Results of an item compared with what the paper prints or states, which `paper.toml` lists."""
 
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,6 +8,8 @@ from importlib import resources
 from typing import Any, Literal
 
 import msgspec
+
+from seepage.study.reproduction.paper_data import standing
 
 Verdict = Literal["confirmed", "deviates", "consistent", "not testable", "ours"]
 
@@ -192,19 +193,12 @@ class _Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     items: dict[str, PaperItem]
 
 
-def _read() -> tuple[tuple[str, ...], dict[str, PaperItem]]:
-    text = (resources.files("seepage.study.reproduction") / "paper.toml").read_text("utf-8")
-    paper = msgspec.convert(tomllib.loads(text), _Paper)
-    return paper.contradictions, {
-        name: msgspec.structs.replace(item, notes=(*paper.searched, *item.notes))
-        if item.searched
-        else item
-        for name, item in paper.items.items()
-    }
+_PAPER = msgspec.toml.decode(
+    (resources.files("seepage.study.reproduction") / "paper.toml").read_bytes(), type=_Paper
+)
 
-
-CONTRADICTIONS, PAPER = _read()
-"""Where the paper contradicts itself, and its items by name, in its order."""
+CONTRADICTIONS, SEARCHED, PAPER = _PAPER.contradictions, _PAPER.searched, _PAPER.items
+"""Where the paper contradicts itself, how its columns were searched, its items by name."""
 
 
 class Finding:
@@ -245,7 +239,8 @@ class Finding:
     @property
     def notes(self) -> list[str]:
         """The item's notes, their placeholders replaced."""
-        return [note.format(**self.words) for note in self.paper.notes] if self.rows else []
+        notes = (*(SEARCHED if self.paper.searched else ()), *self.paper.notes)
+        return [note.format(**self.words) for note in notes] if self.rows else []
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -258,11 +253,17 @@ class Finding:
         return {f"{self.item}-{key}" if key else self.item: self.charts[key] for key in self.charts}
 
     def claim(
-        self, name: str, ours: float, standing: Mapping[str, str] | None = None, **words: Any
+        self, name: str, ours: float, status: Mapping[str, str] | None = None, **words: Any
     ) -> None:
-        """Compare our number with a claim of the paper; `standing` replaces fields of the claim."""
-        claim = msgspec.structs.replace(self.paper.claims[name], **(standing or {}))
-        self.comparisons.append(claim.compare(ours, **words))
+        """Compare our number with a claim of the paper, on the dataset `label` if that is given.
+
+        `status` replaces fields of the claim; by default by the `standing` of the dataset, unless
+        the claim itself names a reading that was chosen.
+        """
+        claim = self.paper.claims[name]
+        if status is None:
+            status = {} if claim.chosen else standing(words.get("label", ""))
+        self.comparisons.append(msgspec.structs.replace(claim, **status).compare(ours, **words))
 
     def not_compared(self, what: str, paper: str, reason: str, group: str = "") -> None:
         """Add the entry of a comparison for which the data are missing."""
@@ -270,12 +271,11 @@ class Finding:
         self.comparisons.append(entry)
 
     def not_compared_on(self, labels: Iterable[str]) -> None:
-        """Add the entries of datasets that are missing."""
-        missing = self.paper.missing
-        assert missing is not None
-        texts = (missing.what, missing.says, "the data are not at hand", missing.group)
-        for label in labels:
-            self.not_compared(*(text.format(label=label) for text in texts))
+        """Add the entries of datasets that are missing, if the item has a text for them."""
+        if missing := self.paper.missing:
+            texts = (missing.what, missing.says, "the data are not at hand", missing.group)
+            for label in labels:
+                self.not_compared(*(text.format(label=label) for text in texts))
 
 
 def verdict_counts(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:

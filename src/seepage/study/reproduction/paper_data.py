@@ -5,7 +5,8 @@ choice of columns and bins, found by a documented search, whose Table II is clos
 one; for CVD, where thousands are, one whose Table I is close as well.
 """
 
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property, lru_cache
 from itertools import permutations
 from typing import Any
 
@@ -115,6 +116,8 @@ WEIGHT_BANDS = [0.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, np.inf]
 """Bin edges of weight in the near reading of CVD, in kg."""
 
 
+PRESENT, ABSENT = "at hand", "not at hand"
+
 PAPERS = ("celeba", "adult", "cardio")
 """The paper's datasets at hand."""
 
@@ -128,42 +131,33 @@ def standing(label: str) -> dict[str, str]:
     return {}
 
 
+def presence(name: str) -> str:
+    """Return whether a dataset is present on this machine, or its pair counts are bundled."""
+    if dataset(name).at_hand:
+        return PRESENT
+    return "pair counts bundled" if name in BUNDLED else ABSENT
+
+
+def missing(names: Iterable[str]) -> list[str]:
+    """Return the labels of the datasets of which not even pair counts are at hand."""
+    return [LABELS[name] for name in names if presence(name) == ABSENT]
+
+
 class Data:
     """The datasets present on this machine, each read at most once."""
 
-    def __init__(self) -> None:
-        self._pairs: dict[str, PairCounts] = {}
-
-    def at_hand(self, name: str) -> bool:
-        """Return whether the pair counts of a dataset are bundled or can be computed."""
-        return name in BUNDLED or dataset(name).at_hand
-
-    def records_at_hand(self, name: str) -> bool:
-        """Return whether the records of a dataset are present."""
-        return dataset(name).at_hand
-
-    def missing(self, *names: str) -> list[str]:
-        """Return the labels of those of the datasets that are missing."""
-        return [LABELS[name] for name in names if not self.at_hand(name)]
-
-    def pairs(self, name: str) -> PairCounts:
-        """Return the pair counts of a dataset with its documented columns and bins."""
-        if name not in self._pairs:
-            self._pairs[name] = load_pairs(name)
-        return self._pairs[name]
+    def __init__(self, load: Callable[[str], PairCounts] = load_pairs) -> None:
+        self.pairs = cache(load)
+        """From the name of a dataset to its pair counts, with its documented columns and bins."""
 
     def some(self, *names: str) -> dict[str, PairCounts]:
         """Return the pair counts of those of the datasets that are present, by label."""
-        return {LABELS[name]: self.pairs(name) for name in names if self.at_hand(name)}
+        return {LABELS[name]: self.pairs(name) for name in names if presence(name) != ABSENT}
 
     def every_table(self) -> dict[str, PairCounts]:
         """Return the pair counts of all datasets present, and the near reading of Adult."""
-        near = {NEAR_ADULT: self.near_adult} if self.records_at_hand("adult") else {}
+        near = {NEAR_ADULT: self.near_adult} if presence("adult") == PRESENT else {}
         return self.some(*ALL) | near
-
-    def absent_labels(self, *names: str) -> list[str]:
-        """Return the labels of the paper's datasets that are missing, DSS included."""
-        return [*self.missing(*(names or ALL)), "DSS"]
 
     @cached_property
     def celeba(self) -> Records:

@@ -25,10 +25,12 @@ from seepage.study.reproduction.paper_data import (
     ALL,
     MECHANISMS,
     NEAR_ADULT,
+    PRESENT,
     SEED,
     STAND_INS,
     Data,
     plug_in,
+    presence,
     standing,
 )
 
@@ -121,9 +123,9 @@ class TableReading(NamedTuple):
 def table_readings(data: Data) -> list[TableReading]:
     """Return the readings of both tables, for the datasets present."""
     readings = [TableReading(label, label, pairs) for label, pairs in data.some("celeba").items()]
-    if data.records_at_hand("adult"):
+    if presence("adult") == PRESENT:
         readings.append(TableReading(NEAR_ADULT, "Adult", data.near_adult, COLLECTIONS))
-    if data.records_at_hand("cardio"):
+    if presence("cardio") == PRESENT:
         readings.append(TableReading(NEAR_CARDIO, "CVD", data.near_cardio, COLLECTIONS))
     for label, pairs in data.some("adult", "cardio").items():
         readings.append(TableReading(f"{label}, documented columns", label, pairs))
@@ -175,14 +177,12 @@ def table1(data: Data, found: Finding) -> None:
             rows.append(row)
         found.comparisons += [_compare_cell(row, factor=3) for row in rows if reading.paper]
         largest, reason = max(row["nmse"] for row in rows), REASONS.get(reading.label, "")
-        found.claim("largest", largest, standing(reading.label), label=reading.label, reason=reason)
+        found.claim("largest", largest, label=reading.label, reason=reason)
         if reading.paper:
             ratios = [row["nmse_authors"] / row["paper"] for row in rows]
             farthest = max(ratios, key=lambda ratio: abs(np.log(ratio)))
             found.claim("authors", farthest, label=reading.label)
         found.rows += rows
-    present = _present(found.rows)
-    found.not_compared_on(label for label in found.paper.table if label not in present)
     found.charts[""] = _error_chart(found.rows)
 
 
@@ -204,8 +204,6 @@ def table2(data: Data, found: Finding) -> None:
             if reading.label == "CelebA":
                 found.rows += _as_the_text(reading, epsilon, bound, found.rows)
     found.comparisons += map(_compare_table2, found.rows)
-    present, labels = _present(found.rows), dict.fromkeys(row.partition(",")[0] for row in table)
-    found.not_compared_on(label for label in labels if label not in present)
     found.charts[""] = _error_chart(found.rows)
 
 
@@ -262,10 +260,6 @@ def _compare_cell(row: Row, **tolerance: Any) -> Comparison:
     return Claim(what, printed=row["paper"], group=row["data"], **fields).compare(row["nmse"])
 
 
-def _present(rows: list[Row]) -> set[str]:
-    return {row["data"].partition(",")[0] for row in rows}
-
-
 def _error_chart(rows: list[Row]) -> Any:
     """Return the chart of our errors against printed ones: near readings, documented columns."""
     points = [
@@ -304,16 +298,18 @@ def fig6(data: Data, found: Finding) -> None:
     ]
     for panel, panel_tables, reference, expected in panels:
         found.rows += _panel_rows(panel, panel_tables, reference, list(expected))
-    for panel in "bcde":
-        for label in tables:
-            for name, panel_tables, _, expected in panels:
-                if name == panel and label in panel_tables:
-                    for analyser, region in expected.items():
-                        _compare_region(found, panel, label, analyser, region)
+    cells = [
+        (panel, label, *expectation)
+        for panel, panel_tables, _, expected in panels
+        for label in panel_tables
+        for expectation in expected.items()
+    ]
+    labels = list(tables)
+    for cell in sorted(cells, key=lambda cell: (cell[0], labels.index(cell[1]))):
+        _compare_region(found, *cell)
     for panel in dict.fromkeys(row["panel"] for row in found.rows):
         found.charts[panel] = _analyser_panel(found.rows, panel)
     found.rows += _panel_rows("e, estimated", tables, "statistical:oue", ["ITS"], epsilons=(1.0,))
-    found.not_compared_on(data.absent_labels())
 
 
 def _panel_rows(
