@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats
 from seepage.collection import ReportSource, open_reports
 from seepage.collection.covariates import (
     checked_weights,
@@ -22,19 +22,20 @@ from seepage.collection.maximum_likelihood import (
     FormReports,
     LogitLikelihood,
     checked_inverse,
-    solve_equations,
+    fit_entries,
 )
 from seepage.collection.regression import (
     Formula,
     Regression,
     Variable,
-    attribute_variable,
-    clear_variable,
+    cell_variables,
+    clear_variables,
     outcome_scores,
     parse_formula,
 )
 from seepage.collection.report_vectors import (
     check_cells,
+    count_cells,
     informative_forms,
     read_vectors,
     report_weights,
@@ -48,16 +49,19 @@ from seepage.plan import Plan
 
 
 class Model(NamedTuple):
-    """A formula with its columns, of shape (1, cells of attributes) or (people, 1).
+    """A formula with its design matrix, one row per cell of attributes or per person.
 
-    `outcome` says in words what is explained, and `scores` are the numbers of its values.
+    `outcome` says in words what is explained, `scores` are the numbers of its values, and `levels`
+    the values of categorical columns.
     """
 
     formula: Formula
     family: str
     outcome: str
     scores: Floats
-    variables: Mapping[str, Variable]
+    names: tuple[str, ...]
+    design: Floats
+    levels: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def of(
@@ -65,80 +69,19 @@ class Model(NamedTuple):
         formula: Formula,
         family: str,
         outcome: Attribute,
-        inside: Sequence[Attribute],
-        unperturbed: Mapping[str, Any],
+        variables: Mapping[str, Variable],
+        rows: int,
     ) -> "Model":
-        """Return a model of attributes and of unperturbed columns."""
+        """Return a model of columns with this number of rows."""
         scores, explained = outcome_scores(outcome, formula.event, family)
-        variables, shape = {}, [attribute.size for attribute in inside]
-        for codes, attribute in zip(np.indices(shape), inside, strict=True):
-            is_category = attribute.name in formula.categories
-            variables[attribute.name] = attribute_variable(
-                attribute, codes.reshape(1, -1), is_category
-            )
-        for name, column in unperturbed.items():
-            variables[name] = clear_variable(column[:, None], name in formula.categories)
-        return cls(formula, family, explained, scores, variables)
+        levels = {name: variable.levels for name, variable in variables.items()}
+        design = formula.design(variables, rows)
+        return cls(formula, family, explained, scores, *design, levels)
 
-    def design(self, shape: tuple[int, ...], rows: Any = slice(None)) -> Floats:
-        """Return the design matrix, shape (*shape, coefficients), of some people."""
-        chosen = {
-            name: Variable(values if len(values) == 1 else values[rows], levels)
-            for name, (values, levels) in self.variables.items()
-        }
-        columns = self.formula.design(chosen).values()
-        stacked = np.stack([np.broadcast_to(column, shape) for column in columns], axis=-1)
-        return np.asarray(stacked, dtype=np.float64)
-
-    def result(self, values: Floats, covariance: Floats, records: int, errors: str) -> Regression:
+    def result(self, records: int, values: Floats, covariance: Floats, errors: str) -> Regression:
         """Return the regression with these coefficients."""
-        levels = {name: variable.levels for name, variable in self.variables.items()}
-        about = self.formula, self.family, self.outcome, tuple(self.formula.design(self.variables))
-        return Regression(*about, values, covariance, records, errors, levels)
-
-    def fit_people(
-        self,
-        outcome: Floats,
-        mass: Floats | None,
-        weights: Floats | None,
-        forms: Integers,
-        precisions: Floats,
-        rows: Any = slice(None),
-    ) -> Regression:
-        """Return the regression on unperturbed columns, see `solve_equations`.
-
-        Parameters
-        ----------
-        outcome, mass
-            A and B by person and cell; None for unperturbed columns alone, B = 1.
-        weights
-            The weights of the people; None for 1 each.
-        forms, precisions
-            The index of the form of each person, and 1 / v(f) by index.
-        rows
-            The rows of the people in the unperturbed columns.
-        """
-        u = np.ones(len(outcome)) if weights is None else weights.copy()
-        bounds, is_exact = None, False
-        if self.family == "logit" and mass is None:
-            bounds, is_exact = np.zeros((len(outcome), 2)), weights is None
-            for form in np.unique(forms):
-                rows_of_form = forms == form
-                entries = outcome[rows_of_form]
-                low, high = min(entries.min(), 0.0), max(entries.max(), 1.0)
-                bounds[rows_of_form] = low, high
-                mean, spread = entries.mean(), entries.var()
-                # The largest variance within the bounds over that of the entries: 1 for two values.
-                u[rows_of_form] *= (mean - low) * (high - mean) / spread if spread > 0 else 1.0
-                is_exact &= len(np.unique(entries)) <= 2
-        else:
-            u = u * precisions[forms]
-        b = np.ones_like(outcome) if mass is None else mass
-        design = self.design(outcome.shape, rows)
-        values, information, sandwich = solve_equations(self.family, design, outcome, b, u, bounds)
-        if is_exact:
-            return self.result(values, information, len(outcome), "information")
-        return self.result(values, sandwich, len(outcome), "sandwich")
+        about = self.formula, self.family, self.outcome, self.names
+        return Regression(*about, values, covariance, records, errors, self.levels)
 
 
 def regress_reports(
@@ -166,20 +109,26 @@ def regress_reports(
     outcome = collected[parsed.outcome]
     if outcome.name in parsed.names:
         raise InputError(f"the outcome {outcome.name!r} must not explain itself")
-    clear = [name for name in parsed.names if name in beside]
-    inside = [name for name in parsed.names if name not in beside]
-    asked = [outcome.name, *inside]
-    check_asked_together(plan, asked)
     if isinstance(weights, str) and weights in beside:
         weights = clear_columns(covariates, [weights])[weights]
-    columns = clear_columns(covariates, clear) if clear else {}
-    if any(len(column) != source.records for column in columns.values()):
-        raise InputError(
-            f"covariates must have one row for each of {source.records:,} reports",
-            parameter="covariates",
-        )
-    model = Model.of(parsed, family, outcome, [collected[name] for name in inside], columns)
-    fit = _fit_people if clear else _fit_cells if family == "logit" else _fit_moments
+    clear = [name for name in parsed.names if name in beside]
+    if clear:
+        if len(clear) < len(parsed.names):
+            raise InputError("covariates must all be in the reports, or all be unperturbed")
+        columns = clear_columns(covariates, clear)
+        if any(len(column) != source.records for column in columns.values()):
+            raise InputError(
+                f"covariates must have one row for each of {source.records:,} reports",
+                parameter="covariates",
+            )
+        variables = clear_variables(parsed, columns)
+        model = Model.of(parsed, family, outcome, variables, source.records)
+        return _fit_people(plan, source, model, outcome.name, weights)
+    asked = [outcome.name, *parsed.names]
+    check_asked_together(plan, asked)
+    variables = cell_variables(parsed, [collected[name] for name in parsed.names])
+    model = Model.of(parsed, family, outcome, variables, count_cells(plan, parsed.names))
+    fit = _fit_cells if family == "logit" else _fit_moments
     return fit(plan, source, model, asked, weights)
 
 
@@ -187,8 +136,9 @@ def _fit_cells(
     plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
 ) -> Regression:
     """Return the logit on covariates that are in the reports, by maximum likelihood."""
+    check_cells(plan, asked)
     given, forms = report_weights(source, weights), informative_forms(plan, asked)
-    cells, records = check_cells(plan, asked) // len(model.scores), 0
+    records = 0
     batches, parts = dict[int, list[Any]](), list[FormReports]()
     for _, form, reports, rows in read_vectors(source, [forms]):
         vectors, people = forms[form], None if given is None else given[rows]
@@ -212,10 +162,10 @@ def _fit_cells(
         parts.append(FormReports(factors, once, squares, x.ravel(), event.ravel()).merged())
     if not parts:
         raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")
-    likelihood = LogitLikelihood(model.design((1, cells))[0], parts)
+    likelihood = LogitLikelihood(model.design, parts)
     values, covariance = likelihood.maximise(weighted=given is not None)
     errors = "information" if given is None else "sandwich"
-    return model.result(values, covariance, records, errors)
+    return model.result(records, values, covariance, errors)
 
 
 def _fit_moments(
@@ -223,35 +173,31 @@ def _fit_moments(
 ) -> Regression:
     """Return the linear regression on covariates that are in the reports, from their table."""
     sums, scores = sum_table(plan, source, asked, weights), model.scores
-    table = sums.mean.reshape(len(scores), -1)
-    design = model.design((1, table.shape[1]))[0]
+    table, design = sums.mean.reshape(len(scores), -1), model.design
     inverse = checked_inverse(design.T @ (design * table.sum(axis=0)[:, None]))
     values = inverse @ (design.T @ (scores @ table))
     residuals = scores[:, None] - design @ values
     gradient = (residuals[:, :, None] * design).reshape(-1, len(values)) @ inverse
     covariance = gradient.T @ sums.covariance @ gradient
-    return model.result(values, covariance, sum(sums.people.values()), "sandwich")
+    return model.result(sum(sums.people.values()), values, covariance, "sandwich")
 
 
 def _fit_people(
-    plan: Plan, source: ReportSource, model: Model, asked: Sequence[str], weights: Any
+    plan: Plan, source: ReportSource, model: Model, outcome: str, weights: Any
 ) -> Regression:
     """Return the regression on unperturbed covariates, from the report of each person."""
-    given = report_weights(source, weights)
-    forms, scores, read = informative_forms(plan, asked), model.scores, list[Any]()
-    for _, form, reports, rows in read_vectors(source, [forms]):
-        vectors = forms[form].vectors(reports).reshape(len(rows), len(scores), -1)
-        outcome = np.einsum("iyx,y->ix", vectors, scores)
-        read.append((rows, np.full(len(rows), form), outcome, vectors.sum(axis=1)))
+    given, forms = report_weights(source, weights), informative_forms(plan, [outcome])
+    read = [
+        (rows, np.full(len(rows), form), forms[form].vectors(reports) @ model.scores)
+        for _, form, reports, rows in read_vectors(source, [forms])
+    ]
     if not read:
-        raise InputError(f"the reports do not determine the frequencies of {asked[0]!r}")
-    rows, asking, outcome, mass = (np.concatenate(part) for part in zip(*read, strict=True))
-    precisions = np.ones(len(plan.forms))
-    for index, one in forms.items():
-        precisions[index] = 1.0 / (one.variance or 1.0)
+        raise InputError(f"the reports do not determine the frequencies of {outcome!r}")
+    rows, asking, entries = (np.concatenate(part) for part in zip(*read, strict=True))
+    precisions = {form: 1.0 / (one.variance or 1.0) for form, one in forms.items()}
     people = None if given is None else given[rows]
-    parts = outcome, None if len(asked) == 1 else mass, people, asking, precisions, rows
-    return model.fit_people(*parts)
+    fitted = fit_entries(model.family, model.design[rows], entries, people, asking, precisions)
+    return model.result(len(entries), *fitted)
 
 
 # Other people's randomisers ----------------------------------------------------------------------
@@ -300,11 +246,13 @@ def regress(
     values, labels, matrix = _randomised(randomiser, parsed.outcome, sorted(set(said)))
     position = {label: index for index, label in enumerate(labels)}
     reports = np.array([position[one] for one in said])
-    clear = {name: columns[name] for name in parsed.names}
-    model = Model.of(parsed, family, Attribute(parsed.outcome, tuple(values)), [], clear)
+    variables = clear_variables(parsed, {name: columns[name] for name in parsed.names})
+    explained = Attribute(parsed.outcome, tuple(values))
+    model = Model.of(parsed, family, explained, variables, len(said))
     entries = (least_squares_inverse(matrix, matrix.mean(axis=0)) @ model.scores)[reports]
     alike = np.zeros(len(said), dtype=np.int64)
-    return model.fit_people(entries[:, None], None, given, alike, np.ones(1))
+    fitted = fit_entries(family, model.design, entries, given, alike, {0: 1.0})
+    return model.result(len(said), *fitted)
 
 
 def _randomised(

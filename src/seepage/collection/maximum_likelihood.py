@@ -26,17 +26,12 @@ P(report = 1) = (mu - l) / (h - l); else a quasi-likelihood [Papke and Wooldridg
 equations have expectation 0 as E a = mu, with sandwich errors; forms are then weighted by inverse
 variance.
 
-*Both, and the family "linear".*  There is no likelihood without a model of the covariates in the
-reports given the others, or of the outcome.  Unbiased vectors replace the answers in the equations
-of unperturbed answers (corrected score [Nakamura 1990]),
-
-    sum_i u_i sum_x x (A_i(x) - mu(x b) B_i(x)) = 0,
-
-A(x) = sum_y y a(y, x) and B(x) = sum_y a(y, x), with sandwich errors; for a linear mean this is
-least squares with the moments of the estimated table.
+*The family "linear".*  There is no likelihood without a model of the outcome.  Least squares with
+unbiased vectors in place of the answers (corrected score [Nakamura 1990]): with the moments of the
+estimated table, or for unperturbed covariates sum_i u_i x_i (a_i - x_i b) = 0; sandwich errors.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -231,49 +226,69 @@ def _inverse(matrix: Floats, diagonal: Floats) -> Floats:
 # Unperturbed covariates --------------------------------------------------------------------------
 
 
-def solve_equations(
+def fit_entries(
     family: str,
     design: Floats,
-    outcome: Floats,
-    mass: Floats,
-    weights: Floats,
-    bounds: Floats | None = None,
-) -> tuple[Floats, Floats, Floats]:
-    """Return the coefficients, and their covariance by the information and by the sandwich.
+    entries: Floats,
+    weights: Floats | None,
+    forms: Integers,
+    precisions: Mapping[int, float],
+) -> tuple[Floats, Floats, str]:
+    """Return the coefficients, their covariance, and where that is from.
 
     Parameters
     ----------
     family
         `"logit"` or `"linear"`.
-    design
-        x, shape (people, cells of covariates in the reports, coefficients).
-    outcome, mass
-        A and B, shape (people, cells).
+    design, entries
+        x and a, one row per person.
     weights
-        u, one per person.
-    bounds
-        l and h of each person, for the likelihood of a single cell; None for the corrected score.
+        The weights of the people; None for 1 each.
+    forms, precisions
+        The form of each person, and 1 / v(f) of the forms.
     """
-    beta, flat = np.zeros(design.shape[-1]), design.reshape(-1, design.shape[-1])
-    largest, u = np.inf, weights[:, None]
+    u = np.ones(len(entries)) if weights is None else weights.copy()
+    bounds, is_exact = np.zeros((2, len(entries))), weights is None
+    for form in np.unique(forms).tolist():
+        rows = forms == form
+        if family == "linear":
+            u[rows] *= precisions[form]
+            continue
+        given = entries[rows]
+        low, high = min(given.min(), 0.0), max(given.max(), 1.0)
+        bounds[:, rows] = [[low], [high]]
+        mean, spread = given.mean(), given.var()
+        # The largest variance within the bounds over that of the entries: 1 for two values.
+        u[rows] *= (mean - low) * (high - mean) / spread if spread > 0 else 1.0
+        is_exact &= len(np.unique(given)) <= 2
+    if family == "linear":
+        inverse = checked_inverse(design.T @ (design * u[:, None]))
+        values = inverse @ (design.T @ (u * entries))
+        scores = design * (u * (entries - design @ values))[:, None]
+        return values, inverse @ (scores.T @ scores) @ inverse, "sandwich"
+    values, information, sandwich = _fit_logit(design, entries, u, *bounds)
+    return (values, information, "information") if is_exact else (values, sandwich, "sandwich")
+
+
+def _fit_logit(
+    design: Floats, entries: Floats, weights: Floats, low: Floats, high: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return the coefficients, and their covariance by the information and by the sandwich."""
+    beta, largest = np.zeros(design.shape[1]), np.inf
     for _ in range(MAX_STEPS):
-        mu, slope = mean_of(design @ beta, family)
-        residuals, lead, turn = outcome - mu * mass, np.ones_like(mu), np.zeros_like(mu)
-        if bounds is not None:
-            low, high = bounds[:, :1], bounds[:, 1:]
-            lead = slope / ((mu - low) * (high - mu))
-            turn = residuals * lead * ((1.0 - 2.0 * mu) - lead * (low + high - 2.0 * mu))
-        scores = np.einsum("ij,ijp->ip", u * lead * residuals, design)
-        expected = u * lead * slope * mass
-        inverse = checked_inverse(flat.T @ (flat * expected.reshape(-1, 1)))
+        mu, slope = mean_of(design @ beta, "logit")
+        residuals, lead = entries - mu, slope / ((mu - low) * (high - mu))
+        scores = design * (weights * lead * residuals)[:, None]
+        expected = weights * lead * slope
+        inverse = checked_inverse(design.T @ (design * expected[:, None]))
         if largest < 1e-10:
-            observed = expected - u * turn
-            information = checked_inverse(flat.T @ (flat * observed.reshape(-1, 1)))
+            turn = residuals * lead * ((1.0 - 2.0 * mu) - lead * (low + high - 2.0 * mu))
+            observed = expected - weights * turn
+            information = checked_inverse(design.T @ (design * observed[:, None]))
             return beta, information, inverse @ (scores.T @ scores) @ inverse
         step = inverse @ scores.sum(axis=0)
         largest = float(np.abs(design @ step).max())
-        is_long = family == "logit" and largest > MAX_CHANGE
-        beta = beta + (step * MAX_CHANGE / largest if is_long else step)
+        beta = beta + step * MAX_CHANGE / max(largest, MAX_CHANGE)
     raise _undetermined()
 
 

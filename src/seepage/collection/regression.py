@@ -10,6 +10,7 @@ first categorical term has all values.  The outcome may name the value that coun
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats
 from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
 from seepage.collection.covariates import clear_columns, column_texts
 from seepage.collection.estimated_cells import EstimatedCells
@@ -27,7 +28,7 @@ from seepage.errors import InputError
 
 
 class Variable(NamedTuple):
-    """The values of a column: numbers, or codes of `levels`; any shape."""
+    """The values of a column: numbers, or codes of `levels`."""
 
     values: NDArray[Any]
     levels: tuple[str, ...] = ()
@@ -55,8 +56,8 @@ class Formula(NamedTuple):
     ...     "age": Variable(np.array([1.0, 2.0])),
     ...     "sex": Variable(np.array([0, 1]), ("f", "m")),
     ... }
-    >>> list(formula.design(columns))
-    ['age', 'sex[f]', 'sex[m]', 'age:sex[T.m]']
+    >>> formula.design(columns, 2)[0]
+    ('age', 'sex[f]', 'sex[m]', 'age:sex[T.m]')
     """
 
     text: str
@@ -71,12 +72,14 @@ class Formula(NamedTuple):
         """The columns of all terms."""
         return tuple(dict.fromkeys(name for term in self.terms for name in term))
 
-    def design(self, variables: Mapping[str, Variable]) -> dict[str, Floats]:
-        """Return the columns of the design matrix by label, arrays that broadcast together."""
-        columns: dict[str, Floats] = {"Intercept": np.ones(1)} if self.intercept else {}
+    def design(
+        self, variables: Mapping[str, Variable], rows: int
+    ) -> tuple[tuple[str, ...], Floats]:
+        """Return the design matrix with this number of rows, and the names of its columns."""
+        columns: dict[str, Floats] = {"Intercept": np.ones(rows)} if self.intercept else {}
         full = not self.intercept
         for term in self.terms:
-            products: dict[str, Floats] = {"": np.ones(1)}
+            products: dict[str, Floats] = {"": np.ones(rows)}
             for name in term:
                 made = variables[name].columns(name, full and len(term) == 1)
                 products = {
@@ -87,7 +90,7 @@ class Formula(NamedTuple):
             if len(term) == 1 and variables[term[0]].levels:
                 full = False
             columns.update(products)
-        return columns
+        return tuple(columns), np.stack(list(columns.values()), axis=-1)
 
 
 def parse_formula(text: str, known: Iterable[str]) -> Formula:
@@ -149,25 +152,28 @@ def outcome_scores(outcome: Attribute, event: str | None, family: str) -> tuple[
     return np.eye(outcome.size)[code], f"{outcome.name}[{outcome.values[code]}]"
 
 
-def attribute_variable(attribute: Attribute, codes: Integers, category: bool) -> Variable:
-    """Return the column of an attribute: numbers if all its values are, else categories."""
-    if category:
-        return Variable(codes, attribute.values)
-    try:
-        numbers = np.array([float(value) for value in attribute.values])
-    except ValueError:
-        numbers = np.array([np.nan])
-    if np.isfinite(numbers).all():
-        return Variable(numbers[codes])
-    return Variable(codes, attribute.values)
+def cell_variables(formula: Formula, attributes: Sequence[Attribute]) -> dict[str, Variable]:
+    """Return attributes by the cells of their table: numbers if all values are, else categories."""
+    variables = {}
+    for attribute, codes in zip(attributes, np.indices([a.size for a in attributes]), strict=True):
+        variables[attribute.name] = Variable(codes.ravel(), attribute.values)
+        with suppress(ValueError):
+            numbers = np.array([float(value) for value in attribute.values])
+            if attribute.name not in formula.categories and np.isfinite(numbers).all():
+                variables[attribute.name] = Variable(numbers[codes.ravel()])
+    return variables
 
 
-def clear_variable(column: NDArray[Any], category: bool) -> Variable:
-    """Return an unperturbed column as numbers, or as codes of its sorted values."""
-    if column.dtype.kind == "f" and not category:
-        return Variable(column)
-    levels, codes = np.unique(column, return_inverse=True)
-    return Variable(codes.reshape(column.shape), tuple(column_texts(levels)))
+def clear_variables(formula: Formula, columns: Mapping[str, NDArray[Any]]) -> dict[str, Variable]:
+    """Return unperturbed columns as numbers, or as codes of their sorted values."""
+    variables = {}
+    for name, column in columns.items():
+        if column.dtype.kind == "f" and name not in formula.categories:
+            variables[name] = Variable(column)
+        else:
+            levels, codes = np.unique(column, return_inverse=True)
+            variables[name] = Variable(codes, tuple(column_texts(levels)))
+    return variables
 
 
 # Results ----------------------------------------------------------------------------------------
@@ -297,8 +303,7 @@ class Regression(Result):
         columns = clear_columns(data, self.formula.names)
         variables = {name: self._variable(name, column) for name, column in columns.items()}
         rows = max((len(column) for column in columns.values()), default=1)
-        made = self.formula.design(variables)
-        design = np.stack([np.broadcast_to(made[name], rows) for name in self.names], axis=-1)
+        _, design = self.formula.design(variables, rows)
         center = design @ self.values
         deviations = np.sqrt(np.einsum("ij,jk,ik->i", design, self.covariance, design))
         limits = center[:, None] + np.outer(deviations, [-NORMAL_QUANTILE, NORMAL_QUANTILE])
