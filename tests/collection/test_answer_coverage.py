@@ -51,7 +51,7 @@ def statistics(plan, reports, columns, *, saturated=True):
     """
     outcome, group, third = columns
     table = plan.table(reports, outcome, by=[group, third])
-    pair = table.marginal(outcome, group)
+    pair = plan.table(reports, outcome, by=group)
     value, first = pair.attributes[0].values[1], pair.attributes[1].values[0]
     scores = None if table.attributes[2].edges else [0.0, 1.0]
     found = {

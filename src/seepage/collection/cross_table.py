@@ -108,16 +108,6 @@ class Table(EstimatedCells):
             self.what, self.attributes, nearest, self.standard_errors, self.intervals
         )
 
-    def marginal(self, *names: str) -> "Table":
-        """Return the table of some of the attributes, summed over the others."""
-        axes = [self._axis(name) for name in names]
-        if len(set(axes)) < len(axes) or not axes:
-            raise InputError("the attributes of a marginal must be different, at least one")
-        sums = summing_matrix(self._shape, axes)
-        values, covariance = sums @ self.values, sums @ self.covariance @ sums.T
-        chosen = tuple(self.attributes[axis] for axis in axes)
-        return _table(chosen, values, covariance, self.people, self.effective)
-
     def _axis(self, name: str) -> int:
         names = [attribute.name for attribute in self.attributes]
         return names.index(_checks.choice(name, "attribute", names))
@@ -260,8 +250,7 @@ class Table(EstimatedCells):
 
         if len(self.attributes) != 2:
             raise InputError(
-                f"independence is tested in a table of two attributes, got {len(self.attributes)}; "
-                "use `marginal`"
+                f"independence is tested in a table of two attributes, got {len(self.attributes)}"
             )
         t, total = self.frequencies, float(self.values.sum())
         rows, columns = t.sum(axis=1) / total, t.sum(axis=0) / total
@@ -275,22 +264,6 @@ class Table(EstimatedCells):
         inverse = np.linalg.pinv(gradient.T @ self.covariance @ gradient)
         statistic, degrees = float(departures @ inverse @ departures), len(departures)
         return IndependenceTest(statistic, degrees, float(chdtrc(degrees, statistic)))
-
-
-def _table(
-    attributes: tuple[Attribute, ...],
-    values: Floats,
-    covariance: Floats,
-    people: Mapping[int, int],
-    effective: float,
-) -> Table:
-    """Return a table with the errors and intervals of its cells."""
-    variances, ones, zeros = np.diag(covariance), np.ones(len(values)), np.zeros(len(values))
-    intervals = ratio_intervals(values, ones, variances, zeros, zeros, 1.0 / effective)
-    errors = np.sqrt(np.maximum(variances, 0.0))
-    what = f"frequency of {' and '.join(attribute.name for attribute in attributes)}"
-    cells = what, attributes, values, errors, within_unit(intervals)
-    return Table(*cells, covariance, people, effective)
 
 
 def estimate_table(plan: Plan, reports: Any, names: Labels, by: Labels, weights: Any) -> Table:
@@ -314,7 +287,11 @@ def estimate_table(plan: Plan, reports: Any, names: Labels, by: Labels, weights:
     sums = sum_table(plan, source, asked, weights)
     people = {form + 1: count for form, count in sums.people.items() if count}
     attributes = tuple(plan.domain[name] for name in asked)
-    return _table(attributes, sums.mean, sums.covariance, people, sums.effective)
+    values, variances, zeros = sums.mean, np.diag(sums.covariance), np.zeros(len(sums.mean))
+    intervals = ratio_intervals(values, zeros + 1.0, variances, zeros, zeros, 1.0 / sums.effective)
+    cells = values, np.sqrt(np.maximum(variances, 0.0)), within_unit(intervals)
+    what = f"frequency of {' and '.join(asked)}"
+    return Table(what, attributes, *cells, sums.covariance, people, sums.effective)
 
 
 def check_asked_together(plan: Plan, names: Sequence[str]) -> None:

@@ -40,6 +40,7 @@ from seepage.collection.report_vectors import (
     read_vectors,
     report_weights,
     sum_table,
+    undetermined,
 )
 from seepage.data import Attribute
 from seepage.errors import InputError
@@ -161,7 +162,7 @@ def _fit_cells(
         event = model.scores[codes[asked[0]]] > 0
         parts.append(FormReports(factors, once, squares, x.ravel(), event.ravel()).merged())
     if not parts:
-        raise InputError(f"the reports do not determine the table of {' and '.join(asked)}")
+        raise undetermined(asked)
     likelihood = LogitLikelihood(model.design, parts)
     values, covariance = likelihood.maximise(weighted=given is not None)
     errors = "information" if given is None else "sandwich"
@@ -192,7 +193,7 @@ def _fit_people(
         for _, form, reports, rows in read_vectors(source, [forms])
     ]
     if not read:
-        raise InputError(f"the reports do not determine the frequencies of {outcome!r}")
+        raise undetermined([outcome])
     rows, asking, entries = (np.concatenate(part) for part in zip(*read, strict=True))
     precisions = {form: 1.0 / (one.variance or 1.0) for form, one in forms.items()}
     people = None if given is None else given[rows]

@@ -15,9 +15,8 @@ which leaves f (1 - f) n / (n - 1) (1 / n_f - 1 / n) of sampling where n_f of th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Estimated, Result, json_ready
 from seepage.collection import open_reports
-from seepage.collection.report_vectors import CellSums, add_reports
+from seepage.collection.report_vectors import CellSums, add_reports, undetermined
 from seepage.data import Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -205,81 +204,14 @@ def _root(variances: Any) -> Any:
 # Pairs ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class EstimatedPairs(Result):
-    """Joint tables of every two attributes, estimated from reports, with consistent marginals.
+def estimate_pairs(plan: Plan, reports: Any) -> PairCounts:
+    """Return estimated pair counts of every two attributes; see `Plan.estimate_pairs`.
 
-    Parameters
-    ----------
-    domain
-        The attributes whose reports carry information.
-    marginals
-        The estimated number of records with each value, by attribute: real numbers.
-    tables
-        The estimated number of records with each two values, by the indices a < b of the two
-        attributes; rows and columns sum to the marginals.  Only pairs that some form asks for.
-    plan, records
-        The plan, and the number of reports.
-    unestimated
-        Collected attributes whose reports carry no information, as at epsilon 0.
-    """
-
-    domain: Domain
-    marginals: tuple[Floats, ...]
-    tables: Mapping[tuple[int, int], Floats]
-    plan: Plan
-    records: int
-    unestimated: tuple[str, ...] = ()
-
-    def table(self, rows: str | SupportsIndex, columns: str | SupportsIndex) -> Floats:
-        """Return the table of two attributes, values of `rows` by values of `columns`."""
-        a, b = self.domain.index(rows), self.domain.index(columns)
-        if a == b:
-            return np.diag(self.marginals[a])
-        if (min(a, b), max(a, b)) not in self.tables:
-            from seepage.collection.cross_table import check_asked_together
-
-            check_asked_together(self.plan, [self.domain[a].name, self.domain[b].name])
-        return self.tables[a, b] if a < b else self.tables[b, a].T
-
-    @cached_property
-    def pairs(self) -> PairCounts:
-        """The tables rounded to integers, for every function that takes pair counts.
-
-        Marginals are rounded by largest remainders and cells down; the missing records of rows and
-        columns are then added by the northwest corner rule, so that the error of a cell is at most
-        the number of cells in its row and column.  A pair that no form asks for raises.
-        """
-        marginals = [_rounded_marginal(part) for part in self.marginals]
-        tables = [
-            _rounded_table(self.table(a, b), marginals[a], marginals[b]).ravel()
-            for a, b in combinations(range(len(self.domain)), 2)
-        ]
-        flat = np.concatenate([np.zeros(0, dtype=np.int64), *tables])
-        return PairCounts(self.domain, marginals, flat)
-
-    def _headline(self) -> str:
-        return f"EstimatedPairs({self.records:,} reports, {len(self.domain)} attributes)"
-
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
-        rows = [
-            (one.name, two.name, value, other, float(table[i, j] / self.records))
-            for (a, b), table in self.tables.items()
-            for one, two in [(self.domain[a], self.domain[b])]
-            for i, value in enumerate(one.values)
-            for j, other in enumerate(two.values)
-        ]
-        names = ("first", "second", "first_value", "second_value", "frequency")
-        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
-
-
-def estimate_pairs(plan: Plan, reports: Any) -> EstimatedPairs:
-    """Return the joint tables of every two attributes; see `Plan.estimate_pairs`.
-
-    Each joint estimate is projected onto the nearest distribution and raked to the consistent
-    frequencies of its two attributes (iterative proportional fitting), so that all tables share
-    their marginals.  A row or column that is empty although its marginal is not is filled as if the
-    two attributes were independent.
+    The marginals are the nearest distributions to the estimated frequencies, rounded to integers by
+    largest remainders.  Each joint estimate is projected onto the nearest distribution, raked to
+    the marginals of its two attributes (iterative proportional fitting), so that all tables share
+    their marginals, and rounded.  A row or column that is empty although its marginal is not is
+    filled as if the two attributes were independent.
 
     Notes
     -----
@@ -289,6 +221,8 @@ def estimate_pairs(plan: Plan, reports: Any) -> EstimatedPairs:
 
     One pass, in 24 bytes for each two values.
     """
+    from seepage.collection.cross_table import check_asked_together
+
     source, names = open_reports(plan, reports), plan.collected.names
     values = sum(plan.domain[name].size for name in names)
     if values > MAX_VALUES:
@@ -303,34 +237,45 @@ def estimate_pairs(plan: Plan, reports: Any) -> EstimatedPairs:
     if not found:
         raise InputError("reports at epsilon 0 carry no information")
     domain = plan.collected.select(name for name in names if (name,) in found)
-    marginals = tuple(_marginal_counts(found[name,], source.records) for name in domain.names)
-    tables = {
-        (a, b): _consistent_table(found[one.name, two.name].mean, marginals[a], marginals[b])
-        for (a, one), (b, two) in combinations(enumerate(domain), 2)
-        if (one.name, two.name) in found
-    }
-    unestimated = tuple(name for name in names if name not in domain)
-    return EstimatedPairs(domain, marginals, tables, plan, source.records, unestimated)
+    marginals = {name: _marginal(found[name,].mean, source.records) for name in domain.names}
+    tables = [np.zeros(0, dtype=np.int64)]
+    for pair in combinations(domain.names, 2):
+        if pair not in found:
+            check_asked_together(plan, pair)
+            raise undetermined(pair)
+        tables.append(_table(found[pair].mean, *(marginals[name] for name in pair)).ravel())
+    return PairCounts(domain, list(marginals.values()), np.concatenate(tables))
 
 
-def _marginal_counts(sums: CellSums, records: int) -> Floats:
-    """Return the estimated number of records with each value; below 0.5 it becomes 0."""
-    nearest = nearest_distribution(sums.mean)
+def _marginal(frequencies: Floats, records: int) -> Integers:
+    """Return estimated frequencies as counts, those below 0.5 as 0, by largest remainders."""
+    nearest = nearest_distribution(frequencies)
     kept = np.where(nearest * records < 0.5, 0.0, nearest)
-    if not kept.any():
-        return np.asarray(records * nearest)
-    return np.asarray(records * kept / kept.sum())
+    kept = kept if kept.any() else nearest
+    marginal = records * kept / kept.sum()
+    counts: Integers = np.floor(marginal + ROUNDING).astype(np.int64)
+    counts[np.argsort(counts - marginal, kind="stable")[: records - int(counts.sum())]] += 1
+    return counts
 
 
-def _consistent_table(frequencies: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return estimated joint frequencies as counts, projected and raked to these marginals."""
+def _table(frequencies: Floats, rows: Integers, columns: Integers) -> Integers:
+    """Return estimated joint frequencies as counts with these marginals.
+
+    Cells are rounded down, and what rows and columns then lack is added by the northwest corner
+    rule, so that the error of a cell is at most the number of cells in its row and column.
+    """
     total = rows.sum()
     nearest = total * nearest_distribution(frequencies).reshape(len(rows), len(columns))
     empty = (nearest.sum(axis=1) == 0)[:, None] | (nearest.sum(axis=0) == 0)
-    return rake(np.where(empty, np.outer(rows, columns) / total, nearest), rows, columns)
+    fitted = rake(np.where(empty, np.outer(rows, columns) / total, nearest), rows, columns)
+    counts = np.floor(fitted + ROUNDING).astype(np.int64)
+    in_rows, in_columns = rows - counts.sum(axis=1), columns - counts.sum(axis=0)
+    row_ends, column_ends = in_rows.cumsum()[:, None], in_columns.cumsum()
+    starts = np.maximum(row_ends - in_rows[:, None], column_ends - in_columns)
+    return np.asarray(counts + np.maximum(np.minimum(row_ends, column_ends) - starts, 0))
 
 
-def rake(table: Floats, rows: Floats, columns: Floats) -> Floats:
+def rake(table: Floats, rows: Integers, columns: Integers) -> Floats:
     """Return a table scaled to these row and column sums by iterative proportional fitting.
 
     Parameters
@@ -366,24 +311,6 @@ def rake(table: Floats, rows: Floats, columns: Floats) -> Floats:
     return np.asarray(fitted + np.outer(missing_rows, missing_columns) / missing)
 
 
-def _ratios(sums: Floats, current: Floats) -> Floats:
+def _ratios(sums: Integers, current: Floats) -> Floats:
     """Return sums / current, 0 where the current sum is 0."""
     return np.divide(sums, current, out=np.zeros_like(current), where=current > 0)
-
-
-def _rounded_marginal(marginal: Floats) -> Integers:
-    """Return a marginal rounded to integers of the same sum, by largest remainders."""
-    counts = np.floor(marginal + ROUNDING).astype(np.int64)
-    missing = round(float(marginal.sum())) - int(counts.sum())
-    counts[np.argsort(counts - marginal, kind="stable")[:missing]] += 1
-    return counts
-
-
-def _rounded_table(table: Floats, rows: Integers, columns: Integers) -> Integers:
-    """Return a table rounded to integers with these row and column sums (northwest corner rule)."""
-    counts = np.floor(table + ROUNDING).astype(np.int64)
-    in_rows, in_columns = rows - counts.sum(axis=1), columns - counts.sum(axis=0)
-    row_ends, column_ends = in_rows.cumsum()[:, None], in_columns.cumsum()
-    starts = np.maximum(row_ends - in_rows[:, None], column_ends - in_columns)
-    overlap = np.minimum(row_ends, column_ends) - starts
-    return np.asarray(counts + np.maximum(overlap, 0))

@@ -369,5 +369,10 @@ def sum_table(plan: Plan, source: ReportSource, names: Sequence[str], weights: A
     sums = CellSums(plan, names)
     add_reports(source, [sums], weights)
     if not any(sums.people.values()):
-        raise InputError(f"the reports do not determine the table of {' and '.join(names)}")
+        raise undetermined(names)
     return sums
+
+
+def undetermined(names: Sequence[str]) -> InputError:
+    """Return the error for attributes of which the reports tell nothing together."""
+    return InputError(f"the reports do not determine the table of {' and '.join(names)}")

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from seepage.collection.cross_table import Table
-    from seepage.collection.frequencies import EstimatedPairs, Frequencies
+    from seepage.collection.frequencies import Frequencies
     from seepage.collection.regression import Regression
     from seepage.collection.report_leakage import ReportAnalysis
+    from seepage.data.pairs import PairCounts
     from seepage.plan.plan_check import PlanCheck
 
 
@@ -361,8 +362,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
         return regress_reports(self, reports, formula, family, covariates, weights)
 
-    def estimate_pairs(self, reports: Any) -> "EstimatedPairs":
-        """Return estimated joint frequencies of all pairs of attributes, with equal marginals."""
+    def estimate_pairs(self, reports: Any) -> "PairCounts":
+        """Return estimated pair counts; see `collection.frequencies.estimate_pairs`."""
         from seepage.collection.frequencies import estimate_pairs
 
         return estimate_pairs(self, reports)
