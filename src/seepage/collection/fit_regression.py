@@ -115,7 +115,10 @@ def regress_reports(
     clear = [name for name in parsed.names if name in beside]
     if clear:
         if len(clear) < len(parsed.names):
-            raise InputError("covariates must all be in the reports, or all be unperturbed")
+            raise InputError(
+                "covariates must all be in the reports, or all be unperturbed",
+                parameter="covariates",
+            )
         columns = clear_columns(covariates, clear)
         if any(len(column) != source.records for column in columns.values()):
             raise InputError(
