@@ -15,8 +15,8 @@ from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.designs.form import Form, with_shares
 from seepage.designs.report_channels import MatrixChannel, ProductChannel, Question
-from seepage.mechanisms import best_mechanism
 from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.direct import best_mechanism
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 from seepage.plan import Plan
 from seepage.plan.plan_parts import Provenance, stored_attributes
@@ -71,7 +71,7 @@ def single_form(domain, epsilon, mechanism=None, delta=0.0):
         if isinstance(how, Mechanism):
             questions.append(Question.of(attribute.name, how))
         elif eps > 0:
-            name = how or best_mechanism(attribute.size, eps)
+            name = how or best_mechanism(attribute.size, eps).name
             question = Question(attribute=attribute.name, mechanism=name, epsilon=eps, delta=slack)
             questions.append(question)
     return ProductChannel(questions=tuple(questions))

@@ -36,9 +36,8 @@ from seepage.collection.covariates import checked_weights
 from seepage.designs.form_problem import equal_split
 from seepage.designs.report_channels import REPORT, MatrixChannel
 from seepage.errors import InputError
-from seepage.mechanisms import best_mechanism, mechanism
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.direct import DirectResponse
+from seepage.mechanisms.direct import DirectResponse, best_mechanism
 from seepage.mechanisms.hashing import LocalHashing
 from seepage.mechanisms.reports import BitReports, ValueReports
 from seepage.mechanisms.transition_matrix import IDENTITY_TOLERANCE, least_squares_inverse
@@ -93,7 +92,7 @@ def joint_variances(plan: Plan, names: Sequence[str]) -> Floats:
     """
     limit = min(planned.limit for planned in plan.attributes if planned.limit)
     epsilon, sizes = equal_split(limit, len(names)), [plan.domain[name].size for name in names]
-    made = [mechanism(best_mechanism(size, epsilon), size, epsilon) for size in sizes]
+    made = [best_mechanism(size, epsilon) for size in sizes]
     return product_variances(made, [nominal_frequencies(plan, name) for name in names])
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from seepage._numerics import Floats
 from seepage.data.records import Records
 from seepage.designs.form import Form
-from seepage.mechanisms.direct import GRR, SubsetSelection
+from seepage.mechanisms.direct import GRR, SubsetSelection, best_mechanism
 
 if TYPE_CHECKING:
     from seepage.designs.form_problem import FormProblem
@@ -53,7 +53,7 @@ MINIMAX_ROUNDS = 30
 """Updates of the weights of errors before each solution for the largest error."""
 
 FAMILIES = {"grr": GRR, "ss": SubsetSelection}
-"""Mechanisms of single questions: one of the two has the least variance of all pure ones."""
+"""The mechanisms that `best_mechanism` names."""
 
 GRID_SIZE = 1024
 """Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
@@ -165,8 +165,7 @@ class Precisions:
 
         GRR for a mean: reports that are shaped to it are far more precise than any of these.
         """
-        grr, subsets = (self.of_mechanism(j, name, epsilon) for name in FAMILIES)
-        return "ss" if subsets > grr * (1 + 1e-9) else "grr"
+        return "grr" if j in self.rows else best_mechanism(self.sizes[j], epsilon).name
 
     def best(self, j: int, epsilon: float) -> float:
         """Return the highest precision of attribute j from one report of a pure mechanism."""

@@ -34,9 +34,6 @@ from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueRe
 from seepage.mechanisms.two_level import TwoLevelMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
 
-TIE_TOLERANCE = 1e-9
-"""Relative difference up to which two variances are tied; the shorter report wins a tie."""
-
 K, EPSILON, DELTA = 4, 1.0, 1e-3
 """The alphabet size and budget at which a class is checked."""
 
@@ -145,41 +142,12 @@ def mechanism(name: str, k: int, epsilon: float, delta: float = 0.0) -> Mechanis
     return MECHANISMS.find(name).create(k, epsilon, delta)
 
 
-PURE = (GRR, RAPPOR, OUE, Exponential, BLH, OLH, SHE, SubsetSelection)
-OTHER = (HadamardResponse, BasicRAPPOR, ApproximateGRR, ApproximateSUE, Gaussian)
-BUILT_IN: tuple[type[Mechanism], ...] = (*PURE, *OTHER)
+BUILT_IN: tuple[type[Mechanism], ...] = (
+    *(GRR, RAPPOR, OUE, Exponential, BLH, OLH, SHE, SubsetSelection),
+    *(HadamardResponse, BasicRAPPOR, ApproximateGRR, ApproximateSUE, Gaussian),
+)
 for built_in in BUILT_IN:
     MECHANISMS.add(built_in.name, built_in)
-
-
-def best_mechanism(k: int, epsilon: float) -> str:
-    """Return the name of the registered pure mechanism with the lowest variance.
-
-    Parameters
-    ----------
-    k
-        The alphabet size.
-    epsilon
-        The budget.
-
-    Notes
-    -----
-    Mechanisms are compared by `variance(1, 1/k)`: closed-form variances are affine in the
-    frequency, so this is the mean over the k values whatever their distribution.  Ties go to the
-    shortest report, then to the mechanism registered first.  Approximate mechanisms (delta > 0)
-    are not considered.
-
-    Examples
-    --------
-    >>> [best_mechanism(k, 1.0) for k in (1, 2, 4, 100)]
-    ['grr', 'grr', 'grr', 'ss']
-    """
-    size, budget = _checks.integer(k, "k", 1), _checks.epsilon(epsilon)
-    pure = [f.create(size, budget) for f in registered().values() if not f.approximate]
-    variances = [float(mechanism.variance(1, 1 / size)) for mechanism in pure]
-    threshold = min(variances) * (1 + TIE_TOLERANCE)
-    tied = [m for m, variance in zip(pure, variances, strict=True) if variance <= threshold]
-    return min(tied, key=lambda mechanism: mechanism.bits).name
 
 
 # Whether a mechanism is what it states ------------------------------------------------------------

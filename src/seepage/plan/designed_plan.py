@@ -15,8 +15,7 @@ from seepage.designs.form import Form, with_shares
 from seepage.designs.report_channels import ProductChannel, Question
 from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.errors import InputError
-from seepage.leakage.release import Release
-from seepage.mechanisms import best_mechanism
+from seepage.mechanisms.direct import best_mechanism
 from seepage.plan import Plan
 from seepage.plan.plan_parts import Provenance, stored_attributes
 
@@ -55,9 +54,11 @@ def plan_of(calibration: Calibration) -> Plan:
     """Return the plan of a calibration: one form, which asks everyone for everything collected."""
     problem, totals = calibration.problem, calibration.totals
     releases, names = totals.matrix.releases, problem.domain.names
-    budgets = zip(names, problem.domain.sizes, calibration.epsilons.tolist(), releases, strict=True)
-    asked = zip(budgets, problem.collected, strict=True)
-    questions = tuple(_question(*of) for of, is_collected in asked if is_collected)
+    questions = tuple(
+        Question.of(names[j], releases[j].mechanism or best_mechanism(problem.domain.sizes[j], e))
+        for j, e in enumerate(calibration.epsilons.tolist())
+        if problem.collected[j]
+    )
     channel = ProductChannel(questions=questions)
     form = Form.of(channel, totals.guarantee, totals.values.tolist(), totals.deltas.tolist())
     public = [name for name, mask in zip(names, problem.public, strict=True) if mask]
@@ -75,13 +76,6 @@ def plan_of(calibration: Calibration) -> Plan:
         provenance=Provenance.of(problem.pairs, settings, person),
         notes=(*totals.notes, *calibration.notes),
     )
-
-
-def _question(name: str, k: int, epsilon: float, release: Release) -> Question:
-    """Return the question of the mechanism that the totals hold for, by default the best one."""
-    if release.mechanism is not None:
-        return Question.of(name, release.mechanism)
-    return Question(attribute=name, mechanism=best_mechanism(k, epsilon), epsilon=epsilon)
 
 
 def _scope(name: str) -> Literal["table", "population"]:
