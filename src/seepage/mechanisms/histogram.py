@@ -36,6 +36,7 @@ from seepage.mechanisms.exact_draws import (
     log_above,
 )
 from seepage.mechanisms.reports import VectorReports
+from seepage.mechanisms.two_level import not_chosen
 
 MAX_ENTRY = 1e150
 """Largest magnitude of an entry whose likelihood is computed: its square is a double."""
@@ -148,6 +149,7 @@ class HistogramEncoding(Mechanism):
         super().check_reports(reports)
         if reports.vectors.ndim != 2 or reports.vectors.shape[1] != self.k:
             raise InputError(f"reports must hold vectors of {self.k} numbers", parameter="reports")
+        reports.check_within(-MAX_ENTRY, MAX_ENTRY)
 
     def check_drawn(self, reports: Any) -> None:
         """Raise where an entry is outside [-reach, 1 + reach], or NaN."""
@@ -160,14 +162,12 @@ class HistogramEncoding(Mechanism):
         With a uniform prior its posterior is the largest.  Laplace noise has the same likelihood
         ratio for every entry above 1, so posteriors tie; all rules for ties have the same hit rate.
         """
-        reports.check_within(-MAX_ENTRY, MAX_ENTRY)
         vectors = reports.vectors
         return guess_supported(vectors == vectors.max(axis=1, keepdims=True), source)
 
     def log_likelihood(self, reports: VectorReports) -> Floats:
         """Return ln P(report given u) less that of noise around the zero vector."""
         self.check_reports(reports)
-        reports.check_within(-MAX_ENTRY, MAX_ENTRY)
         return self._log_likelihood_ratios(reports.vectors)
 
 
@@ -356,15 +356,4 @@ def laplace_miss_rate(scale: float, k: int) -> float:
     steps = -powers * np.expm1(-order * math.log1p(-math.expm1(-rate))) / order
     parts = np.clip(rate - np.cumsum(steps), 0.0, rate * powers)
     below = shrink / 2 * (1 - 2.0 ** (1 - k) / k)
-    return below + shrink / 4 * (rate + float(parts.sum())) + _missed_above(shrink, k)
-
-
-def _missed_above(shrink: float, k: int) -> float:
-    """Return 1/2 - (1 - (1 - w/2)^k)/(k w), by its power series where terms cancel."""
-    if k * shrink > 1:
-        return 0.5 + math.expm1(k * math.log1p(-shrink / 2)) / (k * shrink)
-    total, term = 0.0, 0.5
-    for order in range(1, 20):
-        term *= -(k - order) / (order + 1) * shrink / 2
-        total -= term
-    return total
+    return below + shrink / 4 * (rate + float(parts.sum())) + not_chosen(shrink / 2, k) / 2

@@ -104,15 +104,19 @@ class TwoLevelMechanism(Mechanism):
         """The largest log-likelihood ratio between two values, rounded up; 0 for one value."""
         return log_above(self.likelihood_ratio(self.true, self.other))
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """The privacy budget, recomputed from p and q and rounded up; 0 for one value."""
-        return self.contrast
+        return self.epsilon_of(self.true, self.other)
 
     @property
     def realised_epsilon(self) -> float:
         """The epsilon of the distribution that is drawn (integer thresholds), rounded up."""
-        return log_above(self.likelihood_ratio(*self.drawn))
+        return self.epsilon_of(*self.drawn)
+
+    def epsilon_of(self, true: Fraction, other: Fraction) -> float:
+        """Return the epsilon of probabilities p and q, rounded up."""
+        return log_above(self.likelihood_ratio(true, other))
 
     def likelihood_ratio(self, true: Fraction, other: Fraction) -> Fraction:
         """Return the ratio of a report's likelihoods under a supported and another value."""
@@ -198,21 +202,12 @@ class TwoLevelMechanism(Mechanism):
             return float(1 - self.true / self.size)
         no_other = math.exp((self.k - 1) * log_nearest(1 - self.other))
         unsupported = float(1 - self.true) * (1.0 - no_other / self.k)
-        return unsupported + float(self.true) * _not_chosen(float(self.other), self.k)
+        return unsupported + float(self.true) * not_chosen(float(self.other), self.k)
 
     @property
     def hit_rate(self) -> float:
         """The rate a, exact to rounding for sets of one size."""
         return 1.0 - self.miss_rate if self.size is None else float(self.true / self.size)
-
-    def inferred_channel(self) -> Floats:
-        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere.
-
-        Computed from the rounded `1 - hit_rate`, so that simulations reproduce bit for bit.
-        """
-        channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
-        np.fill_diagonal(channel, self.hit_rate)
-        return channel
 
     @property
     def guess_contrast(self) -> float:
@@ -298,19 +293,12 @@ class RelaxedMechanism(TwoLevelMechanism):
     approximate = True
     outputs_apart: ClassVar[int]
 
-    @cached_property
-    def epsilon(self) -> float:
-        """The smallest epsilon at the stated delta, ln (a - delta) / b, rounded up."""
-        return self._epsilon_of(self.true, self.other)
-
-    @property
-    def realised_epsilon(self) -> float:
-        """The smallest epsilon of the drawn distribution at the stated delta, rounded up."""
-        return self._epsilon_of(*self.drawn)
-
-    def _epsilon_of(self, p: Fraction, q: Fraction) -> float:
-        excess = p**self.outputs_apart - Fraction(self.parameters["delta"])
-        return log_above(max(Fraction(1), excess / q**self.outputs_apart)) if self.k > 1 else 0.0
+    def epsilon_of(self, true: Fraction, other: Fraction) -> float:
+        """Return the smallest epsilon at the stated delta, ln (a - delta) / b, rounded up."""
+        excess = true**self.outputs_apart - Fraction(self.parameters["delta"])
+        return (
+            log_above(max(Fraction(1), excess / other**self.outputs_apart)) if self.k > 1 else 0.0
+        )
 
     @property
     def delta(self) -> float:
@@ -380,8 +368,8 @@ class SetMechanism(TwoLevelMechanism):
             raise DamagedReportError(rule, wrong)
 
 
-def _not_chosen(q: float, k: int) -> float:
-    """Return the probability that the supported true value is not chosen among all supported.
+def not_chosen(q: float, k: int) -> float:
+    """Return the probability that the true value, supported, is not chosen among all supported.
 
     1 - (1 - (1-q)^k) / (k q) where k q > 1; else the same as the integral of 1 - (1-qx)^(k-1)
     over x from 0 to 1, by Gauss-Legendre quadrature, which keeps relative precision for small q.
