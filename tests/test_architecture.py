@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     ["errors"],
     ["_checks", "_numerics", "_files"],
-    ["_options", "_registry", "_results", "_pages"],
+    ["_options", "_results", "_pages"],
     ["charts"],
     ["data"],
     ["leakage"],

@@ -19,8 +19,9 @@ import pytest
 
 import seepage as sp
 from pictures import script
-from seepage._registry import ANALYSERS, MECHANISMS
+from seepage._options import MECHANISMS
 from seepage.cli import group, main
+from seepage.study.baselines import ANALYSERS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage._registry import MECHANISMS
+from seepage._options import MECHANISMS
 from seepage.errors import InputError
 from seepage.mechanisms.reports import BitReports
 

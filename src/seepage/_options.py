@@ -2,6 +2,8 @@
 
 The options of a function are a frozen dataclass.  Its fields give the function's signature, its
 `__post_init__` checks the values, and the command line makes its options of the same fields.
+
+`Registry`: what an option can name, built in, registered, or from entry points of other packages.
 """
 
 import functools
@@ -9,9 +11,14 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, field, fields
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from seepage import _checks
+from seepage.errors import InputError, Setting
+
+if TYPE_CHECKING:
+    from seepage.mechanisms.base import Mechanism
 
 Given = ParamSpec("Given")
 Chosen = TypeVar("Chosen")
@@ -232,3 +239,92 @@ def _section(kind: type) -> str:
     """Return the text of a class's section "Parameters", one line feed at its end."""
     found = SECTION.search(inspect.cleandoc(kind.__doc__ or "") + "\n")
     return f"{found[2].rstrip()}\n" if found else ""
+
+
+class Registry(Mapping[str, Answer]):
+    """Extensions of one kind by case-insensitive, unique name.
+
+    Parameters
+    ----------
+    kind
+        What an item is called in messages: `"mechanism"`.
+    home
+        The function that registers an item, as `"module:function"`.  Its module registers the
+        built-in items and is imported at the first lookup, so that layers above the extensions can
+        use the registry.
+    group
+        The entry-point group of other packages: the object of each entry point is registered.
+
+    Examples
+    --------
+    >>> "grr" in MECHANISMS, sorted(MECHANISMS)[:3]
+    (True, ['approximate-grr', 'approximate-sue', 'basic-rappor'])
+    """
+
+    def __init__(self, kind: str, home: str, group: str) -> None:
+        self.kind, self.home, self.group = kind, home, group
+        self._items: dict[str, Answer] = {}
+        self._unusable = ""
+        self._complete = False
+
+    def add(self, name: str, item: Answer, *, replace: bool = False) -> Answer:
+        """Register an item; a name that is taken raises an InputError unless it is replaced."""
+        if _checks.flag(replace, "replace"):
+            self._items[name.casefold()] = item
+        if self._items.setdefault(name.casefold(), item) is not item:
+            article = "an" if self.kind[0] in "aeiou" else "a"
+            known = f"{article} {self.kind} named {name!r} is registered already ("
+            raise InputError(known, Setting("replace", True), " replaces it)")
+        return item
+
+    def remove(self, name: str) -> None:
+        """Unregister an item."""
+        del self._items[name.casefold()]
+
+    def find(self, name: Any) -> Answer:
+        """Return the item of a name, or raise an InputError that lists the known names."""
+        folded = name.casefold() if isinstance(name, str) else name
+        try:
+            return self[_checks.choice(folded, self.kind, self)]
+        except InputError as unknown:
+            raise InputError(unknown, self.unusable, parameter=unknown.parameter) from None
+
+    @property
+    def unusable(self) -> str:
+        """The first entry point that cannot be loaded and why, for a message; else empty."""
+        self._load()
+        return self._unusable
+
+    def __getitem__(self, name: str) -> Answer:
+        self._load()
+        return self._items[name.casefold()]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        self._load()
+        return len(self._items)
+
+    def _load(self) -> None:
+        """Import the home module and register the entry points, once."""
+        if self._complete:
+            return
+        from importlib.metadata import entry_points
+
+        self._complete = True
+        module, function = self.home.split(":")
+        register = getattr(import_module(module), function)
+        for entry in entry_points(group=self.group):
+            try:
+                register(entry.load())
+            except Exception as reason:
+                what = f"the {self.kind} {entry.value!r} of another package cannot be used"
+                self._unusable = self._unusable or f"; {what}: {reason}"
+
+
+MECHANISMS: "Registry[type[Mechanism]]" = Registry(
+    "mechanism", "seepage.mechanisms:register", "seepage.mechanisms"
+)
+"""Mechanism classes by name."""

@@ -12,8 +12,8 @@ import numpy as np
 from markupsafe import Markup
 
 from seepage._numerics import Floats, delta_text, quotient
+from seepage._options import MECHANISMS
 from seepage._pages import render_page, template_text
-from seepage._registry import MECHANISMS
 from seepage.analysis import Analysis
 from seepage.charts import inline_svg
 from seepage.charts.panels import about_chart

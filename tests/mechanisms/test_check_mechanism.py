@@ -8,7 +8,7 @@ import pytest
 from contract import make
 
 import seepage as sp
-from seepage._registry import MECHANISMS
+from seepage._options import MECHANISMS
 from seepage.mechanisms import _fit
 from seepage.mechanisms.reports import ValueReports
 

@@ -7,7 +7,7 @@ import test_contract
 
 import seepage as sp
 from seepage import _checks
-from seepage._registry import MECHANISMS
+from seepage._options import MECHANISMS
 from seepage.mechanisms.exact_draws import exp_below
 from seepage.mechanisms.unary import UnaryEncoding
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage._registry import ANALYSERS
 from seepage.study.baselines import (
+    ANALYSERS,
     analyse_with,
     analyser,
     dependency_graph,

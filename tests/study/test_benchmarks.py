@@ -248,7 +248,7 @@ def test_a_mechanism_object_is_a_reference_too() -> None:
 
 
 def test_every_registered_analyser_has_a_mark_of_its_own() -> None:
-    from seepage._registry import ANALYSERS
     from seepage.charts.scatter import SHAPES
+    from seepage.study.baselines import ANALYSERS
 
     assert len(set(SHAPES)) == len(SHAPES) >= len(ANALYSERS)

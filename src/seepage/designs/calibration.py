@@ -12,7 +12,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, largest_within, summed_up
-from seepage._registry import MECHANISMS
+from seepage._options import MECHANISMS
 from seepage._results import Progress
 from seepage.data import Domain, for_each
 from seepage.data.data_check import settle

@@ -13,7 +13,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, shortest_above, summed_up
-from seepage._registry import MECHANISMS
+from seepage._options import MECHANISMS
 from seepage.data import Domain
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism

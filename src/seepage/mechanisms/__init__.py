@@ -21,7 +21,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
-from seepage._registry import MECHANISMS
+from seepage._options import MECHANISMS
 from seepage.errors import InputError, SeepageWarning
 from seepage.leakage.release import PUBLIC
 from seepage.leakage.solver import delta_at

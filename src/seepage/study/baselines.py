@@ -12,7 +12,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, log_ratio
-from seepage._registry import ANALYSERS, MECHANISMS
+from seepage._options import MECHANISMS, Registry
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
 from seepage.leakage.matrix import leakage_matrix
@@ -30,6 +30,12 @@ class Analyser(Protocol):
 
     def leakages(self, pairs: PairCounts, epsilons: Floats, /) -> Floats:
         """Return the leakage of each source (column) about each target (row)."""
+
+
+ANALYSERS: Registry[Analyser] = Registry(
+    "analyser", "seepage.study.baselines:register_analyser", "seepage.analysers"
+)
+"""Analysers of leakage by name."""
 
 
 @dataclass(frozen=True)

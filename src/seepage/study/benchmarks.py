@@ -9,8 +9,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._options import takes
-from seepage._registry import MECHANISMS
+from seepage._options import MECHANISMS, takes
 from seepage._results import Result
 from seepage.data import for_each, how_many, sample_caution
 from seepage.data.inputs import as_pairs
