@@ -4,7 +4,6 @@ Rules of thumb, each with its reason in words.  A wrong guess costs one option: 
 options name is used whatever its kind.
 """
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -316,15 +315,17 @@ def relations(
     gaps = np.array([MIN_RECORDS <= column.missing <= records - MIN_RECORDS for column in profiles])
     sources = varied & small & (sizes * MIN_PER_VALUE <= records)
     others = sources[:, None] & ~np.eye(len(sizes), dtype=np.bool_)
-    maybe, skips = others & varied & small, others & gaps
-    _screen(profiles, sizes, maybe, skips)
-    determines, skipped = np.zeros_like(maybe), dict[int, tuple[int, str]]()
-    for i, j in np.argwhere(maybe | skips).tolist():
-        occurs = _joint(profiles[i], profiles[j]) > 0
-        determines[i, j] = varied[j] and (occurs.sum(axis=1) <= 1).all()
+    determines, skips = others & varied & small, others & gaps
+    skips[sizes > MAX_SKIP_VALUES] = False
+    _screen(profiles, sizes, determines, skips)
+    skipped = dict[int, tuple[int, str]]()
+    for i, j in np.argwhere(determines | skips).tolist():
+        shape = sizes[i] + 1, sizes[j] + 1  # missing values last
+        cells = profiles[i].codes * shape[1] + profiles[j].codes
+        occurs = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape) > 0
+        determines[i, j] &= (occurs.sum(axis=1) <= 1).all()
         missing, present = occurs[:, -1], occurs[:, :-1].any(axis=1)
-        told = sizes[i] <= MAX_SKIP_VALUES and not (missing & present).any() and not missing[-1]
-        if told and missing.any() and j not in skipped:
+        if skips[i, j] and not (missing & present).any() and not missing[-1] and j not in skipped:
             values = [profiles[i].labels[code] for code in np.flatnonzero(missing)[:3]]
             skipped[j] = i, f"{profiles[i].name} is {' or '.join(values)}"
     found = {}
@@ -339,7 +340,9 @@ def relations(
     return found
 
 
-def _screen(profiles: Sequence[Profile], sizes: Integers, maybe: Booleans, skips: Booleans) -> None:
+def _screen(
+    profiles: Sequence[Profile], sizes: Integers, determines: Booleans, skips: Booleans
+) -> None:
     """Clear pairs of columns of which one does not determine the other, or whether it is missing.
 
     Two records with equal values of the first column and different ones of the second suffice: most
@@ -347,23 +350,14 @@ def _screen(profiles: Sequence[Profile], sizes: Integers, maybe: Booleans, skips
     """
     step = -(-profiles[0].records // SCREENED)
     codes = np.array([column.codes[::step] for column in profiles])
+    missing = codes == sizes[:, None]
     for rows in (FIRST_SCREENED, codes.shape[1]):
         for i, column in enumerate(codes[:, :rows]):
-            order = np.argsort(column, kind="stable")
-            equal = np.diff(column[order]) == 0
-            for left, ends in ((maybe[i], None), (skips[i], sizes)):
-                places = np.flatnonzero(left)
-                values = codes[np.ix_(places, order)]
-                if ends is not None:
-                    values = values == ends[places, None]
-                left[places] = ~(np.diff(values)[:, equal] != 0).any(axis=1)
-
-
-def _joint(first: Profile, second: Profile) -> Integers:
-    """Return the joint counts of two columns, missing values last."""
-    shape = len(first.counts) + 1, len(second.counts) + 1
-    cells = first.codes * shape[1] + second.codes
-    return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+            _, first, places = np.unique(column, return_index=True, return_inverse=True)
+            twins = first[places]  # the first record with the same value
+            for left, values in ((determines[i], codes), (skips[i], missing)):
+                js = np.flatnonzero(left)
+                left[js] = (values[np.ix_(js, twins)] == values[js, :rows]).all(axis=1)
 
 
 def least_share(certifying: int) -> float:
