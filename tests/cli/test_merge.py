@@ -12,7 +12,7 @@ import seepage as sp
 from seepage.cli.analyse import count, merge
 from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
-from seepage.data.recoding import merge_pairs, widened
+from seepage.data.recoding import merge_pairs, recoded
 from seepage.errors import DomainError, SeepageError
 
 
@@ -136,7 +136,7 @@ def test_text_that_reads_as_numbers_may_have_another_order():
     merged = merge_pairs([counts("1", "2"), counts("10", "10")])
     assert whole.domain["code"].values == ("1", "10", "2")
     assert merged.domain["code"].values == ("1", "2", "10")
-    assert widened(merged, whole.domain) == whole
+    assert recoded(merged, whole.domain) == whole
     text = merge_pairs([counts("1", "10", "2"), counts("10")])
     assert text.domain["code"].values == ("1", "10", "2")
 
@@ -154,7 +154,7 @@ def test_counts_are_widened_cell_by_cell():
     orders = [tuple(draw.permutation(list("abcdefgh"[:k])).tolist()) for k in wider]
     wide = Domain(Attribute(f"a{i}", order) for i, order in enumerate(orders))
     people = sp.Records(domain, np.stack([draw.integers(0, k, 90) for k in sizes], axis=1))
-    found = widened(people.pairs(), wide)
+    found = recoded(people.pairs(), wide)
     for a in range(len(sizes)):
         for b in range(len(sizes)):
             expected = np.zeros((wider[a], wider[b]), dtype=int)
@@ -169,7 +169,7 @@ def test_many_pairs_are_widened_at_once():
     wide = Domain(Attribute(f"a{i}", ("w", "x", "y")) for i in range(1000))
     pairs = sp.PairCounts(domain, [[1, 1]] * 1000, [1, 0, 0, 1] * (1000 * 999 // 2))
     begin = time.process_time()
-    found = widened(pairs, wide)
+    found = recoded(pairs, wide)
     assert time.process_time() - begin < 2
     assert found.table(3, 999).tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 1]]
 

@@ -14,7 +14,7 @@ from kernels import KERNELS, counted_by
 
 import seepage as sp
 from seepage.data import MISSING, OTHER
-from seepage.data.recoding import pool_rare, rare_values
+from seepage.data.recoding import pool_rare
 from seepage.errors import DomainError, InputError
 
 
@@ -65,7 +65,7 @@ def test_merged_results():
     assert kept == {value for value, count in counts.items() if value and count >= 60}
     others = sum(count for value, count in counts.items() if value not in kept)
     assert pooled.marginal("job")[pooled.domain["job"].code(OTHER)] == others
-    assert rare_values(sp.count_pairs(table), 1) == {}
+    assert not sp.count_pairs(table, pool=1).pooled
     assert sp.count_pairs(table, pool=1) == sp.count_pairs(table)
 
 

@@ -113,7 +113,7 @@ class PairCounts(Result):
     domain
         The attributes and their values.
     marginals
-        One array of counts per attribute.
+        One array of counts per attribute; read-only, as all counts are.
     counts
         All pair tables in one flat array, at the offsets `pair_offsets(domain.sizes)`.
     population
@@ -143,8 +143,8 @@ class PairCounts(Result):
     ) -> None:
         self.pooled = pooled
         self.domain = _checks.instance(domain, "domain", Domain, "a Domain")
-        self._marginals = tuple(map(_frozen, _checks.items(marginals, "marginals")))
-        self._counts = _frozen(counts)
+        self.marginals = tuple(map(_frozen, _checks.items(marginals, "marginals")))
+        self.counts = _frozen(counts)
         self._offsets = pair_offsets(domain.sizes)
         self._check_shapes()
         self._check_sums()
@@ -153,15 +153,15 @@ class PairCounts(Result):
             self.population = _checks.integer(population, "population", self.records)
 
     def _check_shapes(self) -> None:
-        if tuple(len(part) for part in self._marginals) != self.domain.sizes:
+        if tuple(len(part) for part in self.marginals) != self.domain.sizes:
             raise DomainError("each attribute must have one marginal count for each of its values")
-        if self._counts.shape != (self._offsets[-1],):
+        if self.counts.shape != (self._offsets[-1],):
             raise DomainError(
-                f"the domain has {self._offsets[-1]} pair cells, got {self._counts.size} counts"
+                f"the domain has {self._offsets[-1]} pair cells, got {self.counts.size} counts"
             )
 
     def _check_sums(self) -> None:
-        totals = {sum(part.tolist()) for part in self._marginals}
+        totals = {sum(part.tolist()) for part in self.marginals}
         if max(totals) > MAX_COUNT:
             raise DomainError(f"the number of records must fit 64 bits, got {max(totals)}")
         if len(totals) > 1:
@@ -169,7 +169,7 @@ class PairCounts(Result):
                 f"the marginals of all attributes must sum to the same number of records, "
                 f"got {', '.join(map(str, sorted(totals)))}"
             )
-        flat, offsets = np.concatenate(self._marginals), marginal_offsets(self.domain.sizes)
+        flat, offsets = np.concatenate(self.marginals), marginal_offsets(self.domain.sizes)
         for first, second, tables in self.tables_by_shape():
             rows, columns = tables.shape[1:]
             wrong = (tables.sum(axis=2) != stacked(flat, offsets[first], rows)).any(axis=1)
@@ -181,21 +181,11 @@ class PairCounts(Result):
     @property
     def records(self) -> int:
         """Number of records counted."""
-        return int(self._marginals[0].sum())
-
-    @property
-    def counts(self) -> Integers:
-        """All pair tables in one flat read-only array, at the offsets of `pair_offsets`."""
-        return self._counts
-
-    @property
-    def marginals(self) -> tuple[Integers, ...]:
-        """Counts of each attribute's values, read-only."""
-        return self._marginals
+        return int(self.marginals[0].sum())
 
     def marginal(self, name: str | SupportsIndex) -> Integers:
         """Return the counts of one attribute's values."""
-        return self._marginals[self.domain.index(name)]
+        return self.marginals[self.domain.index(name)]
 
     def table(self, rows: str | SupportsIndex, columns: str | SupportsIndex) -> Integers:
         """Return the table of two attributes, values of `rows` by values of `columns`.
@@ -204,11 +194,11 @@ class PairCounts(Result):
         """
         a, b = self.domain.index(rows), self.domain.index(columns)
         if a == b:
-            return np.diag(self._marginals[a])
+            return np.diag(self.marginals[a])
         low, high = min(a, b), max(a, b)
         pair = pair_index(low, high, len(self.domain))
         start, stop = self._offsets[pair], self._offsets[pair + 1]
-        view = self._counts[start:stop].reshape(self.domain.sizes[low], self.domain.sizes[high])
+        view = self.counts[start:stop].reshape(self.domain.sizes[low], self.domain.sizes[high])
         return view if a < b else view.T
 
     def tables_by_shape(self) -> Iterator[tuple[Integers, Integers, Integers]]:
@@ -216,7 +206,7 @@ class PairCounts(Result):
         sizes = self.domain.sizes
         for pairs, first, second in pairs_by_shape(sizes):
             shape = sizes[first[0]], sizes[second[0]]
-            yield first, second, stacked(self._counts, self._offsets[pairs], *shape)
+            yield first, second, stacked(self.counts, self._offsets[pairs], *shape)
 
     def unseen(self, name: str | SupportsIndex) -> tuple[str, ...]:
         """Return the values of an attribute that never occurred."""
@@ -276,7 +266,7 @@ class PairCounts(Result):
             shape = domain.sizes[first[0]], domain.sizes[second[0]]
             tables = self._tables_of(indices[first], indices[second], shape)
             put_stack(counts, offsets[pairs], tables)
-        marginals = [self._marginals[index] for index in indices]
+        marginals = [self.marginals[index] for index in indices]
         return self.like(domain, marginals, counts)
 
     def _tables_of(self, rows: Integers, columns: Integers, shape: tuple[int, int]) -> Integers:
@@ -284,14 +274,14 @@ class PairCounts(Result):
         pairs = pair_index(np.minimum(rows, columns), np.maximum(rows, columns), len(self.domain))
         tables = np.empty((len(rows), *shape), dtype=np.int64)
         stored = rows < columns
-        tables[stored] = stacked(self._counts, self._offsets[pairs[stored]], *shape)
-        transposed = stacked(self._counts, self._offsets[pairs[~stored]], *reversed(shape))
+        tables[stored] = stacked(self.counts, self._offsets[pairs[stored]], *shape)
+        transposed = stacked(self.counts, self._offsets[pairs[~stored]], *reversed(shape))
         tables[~stored] = transposed.transpose(0, 2, 1)
         return tables
 
     def rename(self, names: dict[str, str]) -> "PairCounts":
         """Return the counts with attributes renamed, old name to new."""
-        return self.like(self.domain.rename(names), self._marginals, self._counts)
+        return self.like(self.domain.rename(names), self.marginals, self.counts)
 
     def like(
         self, domain: Domain, marginals: Iterable[ArrayLike], counts: ArrayLike
@@ -344,7 +334,7 @@ class PairCounts(Result):
         content = hashlib.sha256()
         for attribute in self.domain:
             content.update(repr((attribute.name, attribute.values, attribute.edges)).encode())
-        for part in (*self._marginals, self._counts):
+        for part in (*self.marginals, self.counts):
             content.update(part.astype("<i8").tobytes())
         if self.population is not None:
             content.update(f"population {self.population}".encode())
@@ -361,21 +351,17 @@ class PairCounts(Result):
             )
         if self.records + other.records > MAX_COUNT:
             raise DomainError("the merged counts exceed 64 bits")
-        marginals = [a + b for a, b in zip(self._marginals, other._marginals, strict=True)]
+        marginals = [a + b for a, b in zip(self.marginals, other.marginals, strict=True)]
         parts, population = (self, other), None
         if any(part.population is not None for part in parts):
             population = sum(part.population or part.records for part in parts)
-        counts, pooled = self._counts + other._counts, self.pooled or other.pooled
+        counts, pooled = self.counts + other.counts, self.pooled or other.pooled
         return PairCounts(self.domain, marginals, counts, population=population, pooled=pooled)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, PairCounts)
-            and self.domain == other.domain
-            and all(map(np.array_equal, self._marginals, other._marginals))
-            and np.array_equal(self._counts, other._counts)
-            and self.population == other.population
-        )
+        if not isinstance(other, PairCounts) or self.domain != other.domain:
+            return False
+        return self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)

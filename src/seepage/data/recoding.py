@@ -7,9 +7,11 @@ distinct records, which is exact and the same for every engine.  Tables coded la
 
 import csv
 import io
+import operator
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from functools import reduce
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,7 +29,7 @@ from seepage.data.pairs import (
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 
-Counts = TypeVar("Counts", bound=PairCounts | Records)
+Counts = TypeVar("Counts", PairCounts, Records, PairCounts | Records)
 
 MAX_JOINING_SHARE = 1 / 20
 """Maximum share of the records of a value that is pooled only to make "(other)" common enough."""
@@ -35,7 +37,7 @@ MAX_JOINING_SHARE = 1 / 20
 CODEBOOK_COLUMNS = ("attribute", "value", "label")
 
 
-def recoded(counted: Counts, domain: Domain, codes: Sequence[Integers]) -> Counts:
+def recoded(counted: Counts, domain: Domain) -> Counts:
     """Return counts or records in another domain.
 
     Parameters
@@ -43,25 +45,23 @@ def recoded(counted: Counts, domain: Domain, codes: Sequence[Integers]) -> Count
     counted
         Pair counts or records.
     domain
-        The same attributes with other values.
-    codes
-        For each attribute, the new code of every old code; values with equal new codes are merged.
+        The same attributes with other values; those that one does not have are merged into
+        "(other)".
 
     Notes
     -----
     O(cells): pairs of one shape are recoded at once.
     """
+    if counted.domain == domain:
+        return counted
+    codes = [_new_codes(old, new) for old, new in zip(counted.domain, domain, strict=True)]
     if isinstance(counted, Records):
-        columns = [new[old] for new, old in zip(codes, counted.codes.T, strict=True)]
-        return cast(Counts, counted.like(domain, np.stack(columns, axis=1)))
-    return cast(Counts, _recoded_pairs(cast(PairCounts, counted), domain, codes))
-
-
-def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers]) -> PairCounts:
+        each = [new[old] for new, old in zip(codes, counted.codes.T, strict=True)]
+        return counted.like(domain, np.stack(each, axis=1))
     marginals = [np.zeros(size, dtype=np.int64) for size in domain.sizes]
-    for marginal, new, counts in zip(marginals, codes, pairs.marginals, strict=True):
+    for marginal, new, counts in zip(marginals, codes, counted.marginals, strict=True):
         np.add.at(marginal, new, counts)
-    sizes, flat_codes = pairs.domain.sizes, np.concatenate(codes)
+    sizes, flat_codes = counted.domain.sizes, np.concatenate(codes)
     code_offsets, old_offsets = marginal_offsets(sizes), pair_offsets(sizes)
     offsets = pair_offsets(domain.sizes)
     cells = np.zeros(offsets[-1], dtype=np.int64)
@@ -69,20 +69,14 @@ def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers])
         rows, columns = (stacked(flat_codes, code_offsets[i], sizes[i[0]]) for i in (a, b))
         row = offsets[group][:, None] + rows * domain.sizes[b[0]]
         index = row[:, :, None] + columns[:, None, :]
-        old = stacked(pairs.counts, old_offsets[group], sizes[a[0]], sizes[b[0]])
+        old = stacked(counted.counts, old_offsets[group], sizes[a[0]], sizes[b[0]])
         np.add.at(cells, index.reshape(-1), old.reshape(-1))
-    return pairs.like(domain, marginals, cells)
+    return counted.like(domain, marginals, cells)
 
 
-def widened(pairs: PairCounts, domain: Domain) -> PairCounts:
-    """Return counts in a domain that has the same attributes and a superset of their values."""
-    if pairs.domain == domain:
-        return pairs
-    codes = [
-        np.array([wide.code(value) for value in narrow.values])
-        for narrow, wide in zip(pairs.domain, domain, strict=True)
-    ]
-    return recoded(pairs, domain, codes)
+def _new_codes(old: Attribute, new: Attribute) -> Integers:
+    known = {*new.values}
+    return np.array([new.code(value if value in known else OTHER) for value in old.values])
 
 
 def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
@@ -133,10 +127,7 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
                 f"counts of different attributes cannot be merged: {first.differences(part.domain)}"
             )
     domain = Domain(_union([part.domain[index] for part in parts]) for index in range(len(first)))
-    total = widened(parts[0], domain)
-    for part in parts[1:]:
-        total += widened(part, domain)
-    return total
+    return reduce(operator.add, (recoded(part, domain) for part in parts))
 
 
 def _union(attributes: Sequence[Attribute]) -> Attribute:
@@ -173,8 +164,8 @@ def _bins(attribute: Attribute) -> str:
     return f"edges {edges}" if edges else "none"
 
 
-def rare_values(counted: PairCounts | Records, pool: float) -> dict[str, tuple[str, ...]]:
-    """Return the values that `pool` merges, by attribute; attributes without any are left out.
+def pool_rare(counted: Counts, pool: float) -> Counts:
+    """Return counts or records with rare values merged into "(other)".
 
     Parameters
     ----------
@@ -191,39 +182,6 @@ def rare_values(counted: PairCounts | Records, pool: float) -> dict[str, tuple[s
 
     Examples
     --------
-    >>> domain = Domain([Attribute("job", ("nurse", "pilot", "smith"))])
-    >>> rare_values(PairCounts(domain, [[90, 4, 6]], []), 10)
-    {'job': ('pilot', 'smith')}
-    """
-    minimum = pool if pool >= 1 else pool * counted.records
-    rare = {}
-    for attribute in counted.domain:
-        counts = dict(zip(attribute.values, counted.marginal(attribute.name).tolist(), strict=True))
-        merged = _merged_values(counts, minimum, counted.records * MAX_JOINING_SHARE)
-        if set(merged) - {OTHER} and not attribute.edges:
-            rare[attribute.name] = tuple(value for value in attribute.values if value in merged)
-    return rare
-
-
-def _merged_values(counts: dict[str, int], minimum: float, max_joining: float) -> set[str]:
-    """Return the values with counts below `minimum`, and those that join them, rarest first.
-
-    Values of count at most `max_joining` join until "(other)" has `minimum` records.
-    """
-    merged, total = set[str](), 0
-    for value, count in sorted(counts.items(), key=lambda item: item[1]):
-        joins = bool(merged) and total + counts.get(OTHER, 0) < minimum and count <= max_joining
-        if count < minimum or (joins and value not in (OTHER, MISSING)):
-            merged.add(value)
-            total += count if value != OTHER else 0
-    return merged
-
-
-def pool_rare(counted: Counts, pool: float) -> Counts:
-    """Return counts or records with rare values merged into "(other)", see `rare_values`.
-
-    Examples
-    --------
     >>> domain = Domain(
     ...     [Attribute("job", ("nurse", "pilot", "smith")), Attribute("sex", ("F", "M"))]
     ... )
@@ -232,27 +190,38 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
     >>> pooled.domain["job"].values, pooled.table("job", "sex").tolist()
     (('nurse', '(other)'), [[55, 35], [5, 5]])
     """
-    rare = rare_values(counted, pool)
-    if not rare:
+    least = pool if pool >= 1 else pool * counted.records
+    most = counted.records * MAX_JOINING_SHARE
+    domain = Domain(
+        _pooled(one, counted.marginal(one.name).tolist(), least, most) for one in counted.domain
+    )
+    if domain == counted.domain:
         return counted
-    parts = [_pooled(attribute, rare.get(attribute.name, ())) for attribute in counted.domain]
-    result = recoded(counted, Domain(new for new, _ in parts), [codes for _, codes in parts])
+    result = recoded(counted, domain)
     result.pooled = True
     return result
 
 
-def _pooled(attribute: Attribute, rare: Sequence[str]) -> tuple[Attribute, Integers]:
-    """Return an attribute with rare values merged, and the new code of every old code.
+def _pooled(attribute: Attribute, counts: Sequence[int], least: float, most: float) -> Attribute:
+    """Return an attribute with rare values merged into "(other)", last or before "(missing)".
 
-    "(other)" is last, or before "(missing)".
+    Values of fewer records than `least` are rare; others join, rarest first, up to `most` records,
+    until "(other)" has `least` records.
     """
-    if not rare:
-        return attribute, np.arange(attribute.size)
-    merged = {*rare, OTHER}
-    kept = [value for value in attribute.values if value not in merged and value != MISSING]
-    last = [MISSING] if MISSING in attribute.values and MISSING not in merged else []
-    pooled = Attribute(attribute.name, (*kept, OTHER, *last))
-    return pooled, np.array([pooled.code(OTHER if v in merged else v) for v in attribute.values])
+    of = dict(zip(attribute.values, counts, strict=True))
+    total = of.get(OTHER, 0)
+    merged = {OTHER} if OTHER in of and total < least else set()
+    for value in sorted((value for value in of if value != OTHER), key=of.__getitem__):
+        joins = bool(merged) and total < least and of[value] <= most
+        if of[value] < least or (joins and value != MISSING):
+            merged.add(value)
+            total += of[value]
+    if not merged - {OTHER} or attribute.edges:
+        return attribute
+    merged.add(OTHER)
+    kept = [value for value in attribute.values if value not in {*merged, MISSING}]
+    last = [MISSING] if MISSING in of and MISSING not in merged else []
+    return Attribute(attribute.name, (*kept, OTHER, *last))
 
 
 def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:

@@ -22,7 +22,7 @@ from seepage.data.counting.distinct import (
     RandomPart,
 )
 from seepage.data.pairs import PairCounts
-from seepage.data.recoding import merge_pairs, widened
+from seepage.data.recoding import merge_pairs, recoded
 from seepage.data.spark import Input, open_input, run, translated_errors
 from seepage.data.table import DataOptions, TableOptions
 from seepage.data.table.column import Column
@@ -128,7 +128,7 @@ def _find_domain(
     domain = Domain(column.attribute()[0] for column in found.parts)
     if found.counts is None or unbinned:
         return domain, None
-    return domain, widened(found.counts, domain)
+    return domain, recoded(found.counts, domain)
 
 
 def _accumulate(
