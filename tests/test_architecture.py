@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 LAYERS = [
     ["errors"],
-    ["_checks", "_numerics", "_files"],
+    ["_checks", "_numerics"],
     ["_options", "_results", "_pages"],
     ["charts"],
     ["data"],

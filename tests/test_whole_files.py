@@ -11,7 +11,7 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage._files import whole_file, writable
+from seepage._results import whole_file, writable
 from seepage.collection.perturb import perturb_file
 from seepage.errors import InputError
 
@@ -80,11 +80,11 @@ def test_no_signal_handler_is_installed(tmp_path, monkeypatch):
 TERMINATED = """
 import sys, time
 import click
-from seepage import _files, cli
+from seepage import _results, cli
 
 @click.command()
 def slow():
-    with _files.whole_file(sys.argv[1]) as file:
+    with _results.whole_file(sys.argv[1]) as file:
         file.write(b"x")
         print("writing", flush=True)
         for _ in range(600):  # a signal just before one long sleep would not cut it short

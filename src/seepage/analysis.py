@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from seepage import __version__, _checks
-from seepage._files import write_text
 from seepage._options import command_words, takes
-from seepage._results import Result, html_table, json_ready, json_text
+from seepage._results import Result, html_table, json_ready, json_text, write_text
 from seepage.analysis_options import AnalysisOptions
 from seepage.data import ALL_OTHERS, for_each
 from seepage.data.inputs import as_counted, as_pairs, is_counted

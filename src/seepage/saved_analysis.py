@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._files import read_small
 from seepage._numerics import Floats
+from seepage._results import read_small
 from seepage.analysis import UNNAMED, Analysis, checked_limits, sealed
 from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts

@@ -19,7 +19,7 @@ import altair as alt
 from markupsafe import Markup
 
 from seepage import _checks
-from seepage._files import whole_file
+from seepage._results import whole_file
 from seepage.errors import InputError, escaped
 
 Rows: TypeAlias = list[dict[str, Any]]

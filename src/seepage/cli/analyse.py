@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from seepage._files import write_text
-from seepage._results import csv_text, json_text
+from seepage._results import csv_text, json_text, write_text
 from seepage.analysis_options import AnalysisOptions
 from seepage.cli import console, options
 from seepage.data import sample_caution

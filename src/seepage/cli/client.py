@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from seepage._files import write_text
+from seepage._results import write_text
 from seepage.analysis_options import AuditOptions
 from seepage.cli import console, options
 from seepage.data.table import DataOptions

@@ -12,8 +12,7 @@ from typing import Any
 
 import click
 
-from seepage._files import writable, write_text
-from seepage._results import Column, Progress, cell_text, json_text
+from seepage._results import Column, Progress, cell_text, json_text, writable, write_text
 from seepage.data import Domain
 from seepage.errors import DataWarning, InputError, SeepageError, TableError, naming
 

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._files import write_folder, write_text
 from seepage._options import takes
 from seepage._pages import render_page
+from seepage._results import write_folder, write_text
 from seepage.collection.reference_client import (
     WORD,
     answer_code,

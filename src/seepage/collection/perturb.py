@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._files import read_small, whole_file
 from seepage._numerics import Codes, Integers
 from seepage._options import changed
+from seepage._results import read_small, whole_file
 from seepage.collection import FORM, report_columns, reports_schema, spread_reports
 from seepage.data import Domain
 from seepage.data.inputs import table_of

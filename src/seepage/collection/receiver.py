@@ -21,7 +21,7 @@ from typing import Any, cast
 import msgspec
 
 from seepage import _checks
-from seepage._files import writable
+from seepage._results import writable
 from seepage.collection.client_files import OWN_ENDPOINT, questionnaire_page
 from seepage.collection.report_lines import (
     FOREIGN,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from seepage import _checks
-from seepage._files import write_text
 from seepage._pages import render_page
+from seepage._results import write_text
 from seepage.collection import open_reports
 from seepage.collection.frequencies import Frequencies
 from seepage.data import short_list

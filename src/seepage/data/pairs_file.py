@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._files import whole_file
 from seepage._numerics import Integers
+from seepage._results import whole_file
 from seepage.data import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts, marginal_offsets, pair_offsets
 from seepage.errors import DomainError, InputError, TableError

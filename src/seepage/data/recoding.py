@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from seepage import _checks
-from seepage._files import read_small
 from seepage._numerics import Integers
+from seepage._results import read_small
 from seepage.data import MISSING, OTHER, Attribute, Domain
 from seepage.data.pairs import (
     PairCounts,

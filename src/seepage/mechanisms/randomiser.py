@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._files import read_small
 from seepage._numerics import Floats
 from seepage._options import MECHANISMS
+from seepage._results import read_small
 from seepage.data.channel import as_matrix
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex
 import msgspec
 import numpy as np
 
-from seepage._files import write_text
 from seepage._numerics import Floats
 from seepage._options import method_takes
-from seepage._results import Result
+from seepage._results import Result, write_text
 from seepage.data import Domain
 from seepage.data.table import DataOptions
 from seepage.designs.form import Form

@@ -17,9 +17,8 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._files import read_small, whole_file
 from seepage._numerics import Booleans, Floats, Integers
-from seepage._results import Result
+from seepage._results import Result, read_small, whole_file
 from seepage.data import Domain, short_list
 from seepage.data.inputs import as_counted, is_counted
 from seepage.data.pairs import PairCounts

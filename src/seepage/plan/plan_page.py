@@ -13,9 +13,8 @@ from typing import Any
 from markupsafe import Markup
 
 from seepage import _checks
-from seepage._files import write_folder
 from seepage._pages import render_page, render_text
-from seepage._results import json_text
+from seepage._results import json_text, write_folder
 from seepage.plan import Plan
 from seepage.plan.plan_parts import wanted_of
 from seepage.plan.plan_precision import (

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from seepage import _checks
-from seepage._files import whole_file
-from seepage._results import Progress
+from seepage._results import Progress, whole_file
 from seepage.data.datasets.survey import make_survey
 from seepage.data.pairs import PairCounts
 from seepage.errors import TableError

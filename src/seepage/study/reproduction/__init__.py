@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from seepage import __version__, _checks
-from seepage._files import write_text
 from seepage._pages import render_page
-from seepage._results import Progress, csv_text, json_text
+from seepage._results import Progress, csv_text, json_text, write_text
 from seepage.charts import save_chart
 from seepage.errors import InputError, Setting
 from seepage.study.reproduction import fig4_fig5_leakage, fig7_fig8_beyond, tables_fig6
