@@ -20,3 +20,8 @@ def find_budgets(data, limit, **options):
 def totals(design):
     """Return the largest total of each attribute over all forms."""
     return np.max([form.total_values for form in design.forms], axis=0)
+
+
+def record(design):
+    """Return the largest leakage of a form about the whole record."""
+    return max(form.record for form in design.forms)

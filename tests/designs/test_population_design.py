@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from searches import find_design, totals
+from searches import find_design, record, totals
 from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs import form_search
@@ -72,7 +72,7 @@ def worst(found, weights):
         [DOMAIN.index(n) for n in names] for names in (found.settings["known"], found.public)
     )
     totals = [true_totals(weights, kernel_of(form), known, public) for form in found.forms]
-    return (np.array(totals) - found.limits).max()
+    return (np.array(totals) - found.problem.limits).max()
 
 
 def smp(found):
@@ -85,7 +85,7 @@ def found():
 
 
 def test_limits_hold_with_slack_and_the_design_beats_smp(found):
-    assert (found.scope, found.confidence) == ("population", 0.95)
+    assert (found.certifier.scope, found.certifier.confidence) == ("population", 0.95)
     assert worst(found, chances()) <= 1e-12
     assert totals(found).max() <= 1.0
     assert found.error < 0.75 * smp(found)
@@ -174,7 +174,7 @@ def test_the_record_limit_left_out_and_joint_hold_for_the_population_too():
         shape="never",
         seconds=3,
     )
-    assert found.record <= 1.5
+    assert record(found) <= 1.5
     assert all("a4" not in form.attributes for form in found.forms)
     assert math.isfinite(found.wanted["a2 x a3"])
     assert worst(found, chances()) <= 1e-12
@@ -197,7 +197,7 @@ def test_limits_hold_given_known_and_public_attributes(option, limit):
     left_out = ["a0"] if option == "known" else []
     found = find_design(records, limit, seconds=3, left_out=left_out, **{option: ["a0"]})
     named = {"known": found.settings["known"], "public": found.public}[option]
-    assert (found.scope, list(named)) == ("population", ["a0"])
+    assert (found.certifier.scope, list(named)) == ("population", ["a0"])
     assert worst(found, chances()) <= 1e-12
     assert worst(found, chances()) > -0.2  # not by far
     assert max(len(form.attributes) for form in found.forms) > 1
@@ -217,7 +217,7 @@ def test_too_few_records_of_known_values_give_smp_for_everybody_with_the_reason(
     held = ["a0", "a1"]
     found = find_design(drawn(60), 1.0, known=held, left_out=held, seconds=1, mechanism="grr")
     assert {form.guarantee for form in found.forms} == {"worst"}
-    assert found.record <= 1.0
+    assert record(found) <= 1.0
     assert any("where 'a0' is" in note for note in found.notes)
 
 
@@ -300,7 +300,7 @@ def test_celeba_reaches_the_stated_error_for_the_population():
     read = Records.from_data(data.read(), **data.table)
     records = Records(read.domain, read.codes, read.weights)  # declared: every value is yes or no
     found = find_design(records, 1.0, seconds=100)
-    assert found.scope == "population"
+    assert found.certifier.scope == "population"
     assert found.error <= 0.43 * smp(found)
 
 

@@ -112,7 +112,7 @@ def test_a_design_for_a_mean_lowers_its_error_and_keeps_the_limits(scope):
         find_design(people, limit, scope=scope, want=want, seconds=20)
         for want in ((), ["mean hours"])
     )
-    assert (totals(found) <= found.limits).all()
+    assert (totals(found) <= found.problem.limits).all()
     plan = plan_of_design(found)
     again = np.array([v.sum() for v in answer_variances(plan).values()]) / people.records
     assert np.allclose(again, found.errors, rtol=0.02)

@@ -1,9 +1,9 @@
 """`designed`: start forms, column generation, shaped reports, and the result."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any
 
@@ -14,7 +14,6 @@ from seepage._numerics import Floats, round_down, summed_up
 from seepage._results import json_ready
 from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
-from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs import DesignOptions
 from seepage.designs.a_optimal import FormPool, ShareSolution
@@ -38,73 +37,7 @@ from seepage.errors import InputError, Setting, Text
 from seepage.totals import check_whole_table
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
-    """Forms with shares that keep every total within its limit, and their expected errors.
-
-    Parameters
-    ----------
-    pairs
-        The pair counts of the records.
-    limits
-        The maximum total of each attribute in nats; infinite if it is not protected.
-    public
-        Attributes released in the clear.
-    forms
-        The forms, in descending order of their shares.
-    errors
-        The expected squared error of each attribute's frequencies, summed over its values, noise
-        and sampling together; infinite if it is not asked, 0 if it is constant.
-    wanted
-        The same for the statistics of the option `want`, by their texts; means in their own units.
-    error
-        The weighted mean of `errors`, which the search minimises.
-    gap
-        Upper bound of (weighted error) / (least weighted error over all forms considered) - 1.
-    considered
-        The number of forms whose budgets were fitted.
-    comparison
-        Other strategies within the same limit, each with its errors; the design last.
-    ended
-        Why the search ended: `"no better form"`, `"time"` or `"interrupted"`.
-    notes
-        Further remarks for the reader.
-    scope, confidence
-        For whom the limits hold: the people in the `"table"`, or with this confidence the
-        `"population"` that it is a sample of.
-    people
-        The number of people that the errors are for; by default as many as the table has records.
-    settings
-        What the plan states of the options: seed, objective, people or precision, title, author.
-    person
-        The column that identifies the people, of each of whom one record was read; else None.
-    """
-
-    pairs: PairCounts
-    limits: Floats
-    public: tuple[str, ...]
-    forms: tuple[Form, ...]
-    errors: Floats
-    wanted: dict[str, float]
-    error: float
-    gap: float
-    considered: int
-    comparison: tuple[Strategy, ...]
-    ended: str
-    notes: tuple[str, ...] = ()
-    scope: str = "table"
-    confidence: float | None = None
-    people: int = 0
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    person: str | None = None
-
-    @property
-    def record(self) -> float:
-        """Upper bound of the leakage of any form about the whole record, in nats."""
-        return max(form.record for form in self.forms)
-
-
-def designed(data: Any, options: DesignOptions) -> Design:
+def designed(data: Any, options: DesignOptions) -> "Design":
     """Return the most accurate collection by forms whose totals provably stay within the limit.
 
     A form is a set of attributes with a mechanism and a budget each.  Everyone gets one form, drawn
@@ -126,8 +59,7 @@ def designed(data: Any, options: DesignOptions) -> Design:
     """
     reading = Timer(options.seconds)
     records, notes = read_records(data, options)
-    found = search_design(records, options, reading.elapsed)
-    return replace(found, notes=(*notes, *found.notes))
+    return search_design(records, options, notes, reading.elapsed)
 
 
 def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[str]]:
@@ -144,8 +76,13 @@ def read_records(data: Any, options: DesignOptions) -> tuple[Records, Sequence[s
     return records, notes
 
 
-def search_design(records: Records, options: DesignOptions, reading: float = 0.0) -> Design:
-    """Return the best design found within the time limit, less up to half of it for `reading`."""
+def search_design(
+    records: Records, options: DesignOptions, notes: Iterable[str] = (), reading: float = 0.0
+) -> "Design":
+    """Return the best design found within the time limit, less up to half of it for `reading`.
+
+    Its notes start with those given.
+    """
     timer = Timer(max(options.seconds - reading, options.seconds / 2))
     problem = make_form_problem(records, options)
     shaped = (
@@ -160,16 +97,17 @@ def search_design(records: Records, options: DesignOptions, reading: float = 0.0
         certifier = population
     else:
         certifier = TableCertifier(problem, records)
-    run = DesignRun(certifier, timer, options)
-    run.start()
+    design = Design(certifier, timer, options)
+    design.start()
     if shaped:
-        shape_forms(run)
-    run.search()
-    return run.result()
+        shape_forms(design)
+    design.search()
+    design.finish(notes)
+    return design
 
 
-class DesignRun:
-    """State of one search: the pool of forms, the reason why it ended, and the result.
+class Design:
+    """A search for forms with shares that keep every total within its limit, and what it found.
 
     Parameters
     ----------
@@ -179,7 +117,35 @@ class DesignRun:
         The time limit.
     options
         The options of the design.
+
+    Attributes
+    ----------
+    ended
+        Why the search ended: `"no better form"`, `"time"` or `"interrupted"`.
+    people
+        The number of people that the errors are for; by default as many as the table has records.
+    forms
+        The forms of the result, in descending order of their shares.
+    errors
+        The expected squared error of each attribute's frequencies, summed over its values, noise
+        and sampling together; infinite if it is not asked, 0 if it is constant.
+    wanted
+        The same for the statistics of the option `want`, by their texts; means in their own units.
+    gap
+        Upper bound of the relative excess of the weighted error over its minimum, over the forms
+        of the pool.
+    comparison
+        Other strategies within the same limit and their errors, the design last.
+    notes
+        Remarks for the reader.
     """
+
+    forms: tuple[Form, ...]
+    errors: Floats
+    wanted: dict[str, float]
+    gap: float
+    comparison: tuple[Strategy, ...]
+    notes: tuple[str, ...]
 
     def __init__(self, certifier: Certifier, timer: Timer, options: DesignOptions) -> None:
         self.certifier, self.timer, self.options = certifier, timer, options
@@ -192,9 +158,9 @@ class DesignRun:
         self.importance = self.problem.importance
         self.people = options.people or self.records.records
 
-    def with_certifier(self, certifier: Certifier) -> "DesignRun":
+    def with_certifier(self, certifier: Certifier) -> "Design":
         """Return another search with the same timer, for other constraints or records."""
-        run = DesignRun(certifier, self.timer, replace(self.options, mechanism="grr"))
+        run = Design(certifier, self.timer, replace(self.options, mechanism="grr"))
         run.inner = True
         return run
 
@@ -298,8 +264,8 @@ class DesignRun:
             error = self.pool.solution.objective / self.records.records
             describe(f"designing, error {error / (self.problem.importance > 0).sum():.4g}")
 
-    def result(self) -> Design:
-        """Return the design, with the totals of its forms that are proven."""
+    def finish(self, notes: Iterable[str]) -> None:
+        """Compute the result, with the totals of its forms that are proven."""
         problem = self.problem
         solution = self.pool.final_solution()
         order = sorted(np.flatnonzero(solution.shares), key=lambda index: -solution.shares[index])
@@ -308,39 +274,57 @@ class DesignRun:
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
             errors = 1 / (self.people * (solution.shares @ self.pool.rows))
-        count = len(problem.domain)
-        names = problem.domain.names
-        attribute_errors = errors[:count].copy()
-        attribute_errors[np.array(problem.domain.sizes) == 1] = 0.0
-        comparison = compare_designs(
-            problem, self.people, self.singles, self.full_forms, forms, attribute_errors
-        )
-        importance, used = self.importance[:count], self.importance[:count] > 0
-        known = [names[j] for j in problem.known]
-        unprotected = [names[j] for j in np.flatnonzero(np.isinf(problem.limits)).tolist()]
-        return Design(
-            self.records.pairs(),
-            problem.limits,
-            tuple(names[j] for j in problem.public),
-            with_shares(map(self._with_observed, forms), solution.shares[order].tolist()),
-            attribute_errors,
+        self.errors = errors[: len(problem.domain)].copy()
+        self.errors[np.array(problem.domain.sizes) == 1] = 0.0
+        self.wanted, self.gap = (
             wanted_errors(problem.domain, self.options.want, errors),
-            float(importance[used] @ attribute_errors[used] / importance.sum()),
             solution.gap,
-            sum(form is not None for form in self.search_forms.fitted.values()),
-            comparison,
-            self.ended,
-            (*self.certifier.notes(forms), *self._notes(), *remarks(forms, unprotected, known)),
-            self.certifier.scope,
-            self.certifier.confidence,
-            self.people,
-            {
-                **self.options.stated,
-                **(self.records.fixed.settings() if self.records.fixed else {}),
-                "known": known,
-            },
-            self.records.person,
         )
+        self.comparison = compare_designs(
+            problem, self.people, self.singles, self.full_forms, forms, self.errors
+        )
+        self.forms = with_shares(map(self._with_observed, forms), solution.shares[order].tolist())
+        remarked = remarks(forms, self._names(np.flatnonzero(np.isinf(problem.limits))), self.known)
+        self.notes = (*notes, *self.certifier.notes(forms), *self._notes(), *remarked)
+
+    def _names(self, indices: Iterable[int]) -> list[str]:
+        return [self.problem.domain.names[j] for j in indices]
+
+    @property
+    def public(self) -> list[str]:
+        """Attributes released in the clear."""
+        return self._names(self.problem.public)
+
+    @property
+    def known(self) -> list[str]:
+        """Attributes that the adversary knows of the person."""
+        return self._names(self.problem.known)
+
+    @property
+    def error(self) -> float:
+        """The mean error of the attributes, weighted by their importance."""
+        importance = self.importance[: len(self.errors)]
+        used = importance > 0
+        return float(importance[used] @ self.errors[used] / importance.sum())
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the plan states of the options, the records and the search."""
+        return {
+            "scope": self.certifier.scope,
+            "confidence": self.certifier.confidence,
+            "records": self.records.records,
+            **self.options.stated,
+            **(self.records.fixed.settings() if self.records.fixed else {}),
+            "known": self.known,
+            "design": {
+                "forms considered": sum(map(bool, self.search_forms.fitted.values())),
+                "gap": self.gap,
+                "error": self.error,
+                "ended": self.ended,
+                "wanted": self.wanted,
+            },
+        }
 
     def _with_observed(self, form: Form) -> Form:
         """Return a form with its totals on the table itself, where the promised ones are larger."""

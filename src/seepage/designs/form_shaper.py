@@ -39,7 +39,7 @@ from seepage.designs.shaped_population import (
 )
 
 if TYPE_CHECKING:
-    from seepage.designs.design_search import DesignRun
+    from seepage.designs.design_search import Design
 
 MAX_SHAPED, MAX_SHAPED_ALONE = 32, 48
 """Maximum combinations of answers of a form that is shaped: of several attributes, and of one."""
@@ -318,7 +318,7 @@ PRODUCT_SEARCH_END, POPULATION_SEARCH, POPULATION_SHAPING_END = 0.35, 0.06, 0.8
 each search for forms to shape takes at most, and at which shaping ends; certification follows."""
 
 
-def shape_forms(run: "DesignRun") -> None:
+def shape_forms(run: "Design") -> None:
     """Search for forms that can be shaped, and add the improving shaped forms to the pool."""
     problem, timer, seconds = run.problem, run.timer, run.timer.seconds
     if run.certifier.scope == "population":
@@ -332,7 +332,7 @@ def shape_forms(run: "DesignRun") -> None:
     run.run_rounds(chain.from_iterable(rounds))
 
 
-def _shape_for_population(run: "DesignRun") -> None:
+def _shape_for_population(run: "Design") -> None:
     """Search and shape on a fifth of the records; add the forms that the other records certify.
 
     After a search for product forms on all records, which gains most and takes the least time.
@@ -380,7 +380,7 @@ def _shape_for_population(run: "DesignRun") -> None:
     run.pool.solve_master(1e-4, 4000)
 
 
-def _select_forms(inner: "DesignRun", shaper: FormShaper, seconds: float) -> None:
+def _select_forms(inner: "Design", shaper: FormShaper, seconds: float) -> None:
     """Search for products of any size, for their prices; then for forms to shape, and shape them.
 
     The timer ends at the time of a step, relative to `seconds`.

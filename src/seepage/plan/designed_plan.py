@@ -128,27 +128,15 @@ def design(data: Any, options: DesignOptions) -> Plan:
 
 def plan_of_design(design: "Design") -> Plan:
     """Return the plan of a design, its evidence in the settings and notes."""
-    settings = {
-        "scope": design.scope,
-        "confidence": design.confidence,
-        "records": design.pairs.records,
-        **design.settings,
-        "design": {
-            "forms considered": design.considered,
-            "gap": design.gap,
-            "error": design.error,
-            "ended": design.ended,
-            "wanted": design.wanted,
-        },
-    }
-    limits = design.limits.tolist()
+    pairs, certifier = design.records.pairs(), design.certifier
+    limits = design.problem.limits.tolist()
     return Plan(
-        listed=stored_attributes(design.pairs, limits, design.public, with_frequencies=True),
+        listed=stored_attributes(pairs, limits, design.public, with_frequencies=True),
         forms=design.forms,
         basis="mechanism",
-        confidence=design.confidence,
-        scope=_scope(design.scope),
-        provenance=Provenance.of(design.pairs, settings, design.person),
+        confidence=certifier.confidence,
+        scope=_scope(certifier.scope),
+        provenance=Provenance.of(pairs, design.settings, design.records.person),
         notes=design.notes,
         alternatives=design.comparison[:-1],
     )
@@ -281,8 +269,8 @@ def compare_limits(data: Any, limits: Sequence[float], **options: Any) -> LimitC
     for number, one in enumerate(each):
         left = max(timer.seconds - timer.elapsed, 0.1) / (len(each) - number)
         level = divided(one.confidence, len(each))
-        found = search_design(records, replace(one, seconds=left, confidence=level))
-        plans.append(plan_of_design(replace(found, notes=(*notes, *found.notes))))
+        found = search_design(records, replace(one, seconds=left, confidence=level), notes)
+        plans.append(plan_of_design(found))
         if found.ended == "interrupted":
             break
     return LimitComparison(
