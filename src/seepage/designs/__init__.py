@@ -6,6 +6,7 @@ Here are `DesignOptions` and `CalibrationOptions`: what may be asked for, checke
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Literal
 
 from seepage import _checks
@@ -13,14 +14,60 @@ from seepage._options import option
 from seepage.data.table import ANSWERS, DataOptions
 from seepage.errors import InputError
 
-SHAPES = ("never", "forms")
-"""Values of the option `shape`."""
-
 MAX_SEED = 2**64 - 1
 """Maximum seed: the plan states it, as an integer in JSON."""
 
 MIN_LIMIT = 1e-6
 """Minimum limit in nats: budgets are accurate to 1e-7, and the error grows as 1 / limit^2."""
+
+
+def positive_limit(value: Any, what: str = "limit") -> float:
+    """Return a limit in nats, checked to be above 0."""
+    limit = _checks.epsilon(value, what)
+    if limit == 0:
+        raise InputError(
+            f"{what} must be above 0: a total of 0 means that nothing is collected", parameter=what
+        )
+    return limit
+
+
+def design_limit(value: Any, what: str = "limit") -> float:
+    """Return a limit of a design, checked to be large enough."""
+    limit = positive_limit(value, what)
+    if limit < MIN_LIMIT:
+        raise InputError(
+            f"{what} must be at least {MIN_LIMIT:g} for a design, got {limit:g}", parameter=what
+        )
+    return limit
+
+
+def time_limit(value: Any, what: str = "seconds") -> float:
+    """Return a time limit in seconds, checked to be above 0."""
+    limit = _checks.real(value, what)
+    if not limit > 0:
+        raise _checks.violation(what, "above 0", value)
+    return limit
+
+
+def _one_of(*options: str) -> dict[str, Any]:
+    """Return how an option is read that has one of some values."""
+    return {"choices": options, "check": partial(_checks.choice, options=options)}
+
+
+def _seed(value: Any, what: str) -> int:
+    return _checks.integer(_checks.seed(value, what, MAX_SEED), what, 0)
+
+
+def _scales(value: Any, what: str) -> Mapping[str, Any]:
+    """Return the labels of each scale in their order, those of a codebook if it is a path."""
+    if isinstance(value, (str, os.PathLike)):
+        from seepage.data.recoding import read_scales  # with NumPy
+
+        value = read_scales(value)
+    scales = _checks.mapping(value, what)
+    for name, labels in scales.items():
+        _checks.texts(labels, f"{what} of {name}")
+    return scales
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,61 +170,36 @@ class DesignOptions(PlanningOptions):
         limit ends the search.
     """
 
-    mechanism: str | None = None
+    mechanism: str | None = field(
+        default=None, metadata={"check": partial(_checks.choice, options=("grr",))}
+    )
     known: Sequence[str] = option(())
     importance: Any = option(1.0, type=Mapping[str, float], metavar="NAME=FACTOR")
-    objective: Literal["mean", "largest"] = option("mean")
-    people: int | None = option(None, metavar="N")
-    precision: float | None = option(None, metavar="POINTS")
-    title: str | None = option(None)
-    author: str | None = option(None)
-    record_limit: float | None = option(None)
+    objective: Literal["mean", "largest"] = option("mean", **_one_of("mean", "largest"))
+    people: int | None = option(
+        None, metavar="N", check=partial(_checks.integer, minimum=1, maximum=2**53)
+    )
+    precision: float | None = option(None, metavar="POINTS", check=_checks.inner_probability)
+    title: str | None = option(None, check=_checks.text)
+    author: str | None = option(None, check=_checks.text)
+    record_limit: float | None = option(None, check=design_limit)
     never: Sequence[Sequence[str]] = option((), metavar="A,B")
     want: Sequence[Any] = option((), metavar="STATISTIC")
-    largest: int | None = option(None)
-    scope: str = option("population", choices=("population", "table"))
-    confidence: float = option(0.95)
-    answers: str | None = option(None, choices=ANSWERS)
-    order: Any = option(dict, type=Mapping[str, Sequence[str]], metavar="COLUMN=A,B,...|CODEBOOK")
-    shape: str = option("forms", choices=SHAPES)
-    seconds: float = option(15.0)
-    rng: Any = option(0, name="seed")
+    largest: int | None = option(None, check=partial(_checks.integer, minimum=1))
+    scope: str = option("population", **_one_of("population", "table"))
+    confidence: float = option(0.95, check=_checks.inner_probability)
+    answers: str | None = option(None, **_one_of(*ANSWERS))
+    order: Any = option(
+        dict, type=Mapping[str, Sequence[str]], metavar="COLUMN=A,B,...|CODEBOOK", check=_scales
+    )
+    shape: str = option("forms", **_one_of("never", "forms"))
+    seconds: float = option(15.0, check=time_limit)
+    rng: Any = option(0, name="seed", check=_seed)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        from seepage.totals import SCOPES
-
-        if self.mechanism is not None:
-            _checks.choice(self.mechanism, "mechanism", ("grr",))
-        time_limit(self.seconds)
-        _checks.set_seed(self, MAX_SEED, required=True)
-        _checks.choice(self.scope, "scope", SCOPES)
-        _checks.choice(self.shape, "shape", SHAPES)
-        _checks.inner_probability(self.confidence, "confidence")
-        _checks.choice(self.objective, "objective", ("mean", "largest"))
-        if self.people is not None:
-            _checks.integer(self.people, "people", 1, 2**53)
-        if self.precision is not None:
-            _checks.inner_probability(self.precision, "precision")
         if self.people is not None and self.precision is not None:
-            raise InputError(
-                "people and precision cannot both be given: one follows from the other"
-            )
-        for name in ("title", "author"):
-            if getattr(self, name) is not None:
-                _checks.text(getattr(self, name), name)
-        if self.record_limit is not None:
-            design_limit(self.record_limit, "record_limit")
-        if self.largest is not None:
-            _checks.integer(self.largest, "largest", 1)
-        if self.answers is not None:
-            _checks.choice(self.answers, "answers", ANSWERS)
-        if isinstance(self.order, (str, os.PathLike)):
-            from seepage.data.recoding import read_scales  # with NumPy
-
-            object.__setattr__(self, "order", read_scales(self.order))
-        for name, labels in _checks.mapping(self.order, "order").items():
-            _checks.texts(labels, f"order of {name}")
+            raise _checks.exclusive("people", "precision", "one follows from the other")
 
     def records_options(self, rng: int | None, scope: str) -> dict[str, Any]:
         """Return the options of reading `data`, with how answers are chosen."""
@@ -212,36 +234,6 @@ class DesignOptions(PlanningOptions):
         from seepage.designs.wanted import want_texts  # it imports NumPy, and `--help` does not
 
         return {**stated, "seed": self.rng, "want": list(want_texts(self.want))}
-
-
-def positive_limit(value: Any, what: str = "limit") -> float:
-    """Return a limit in nats, checked to be above 0."""
-    limit = _checks.epsilon(value, what)
-    if limit == 0:
-        raise InputError(
-            f"{what} must be above 0: a total of 0 means that nothing is collected", parameter=what
-        )
-    return limit
-
-
-def design_limit(value: Any, what: str = "limit") -> float:
-    """Return a limit of a design, checked to be large enough."""
-    limit = positive_limit(value, what)
-    if limit < MIN_LIMIT:
-        raise InputError(
-            f"{what} must be at least {MIN_LIMIT:g} for a design, got {limit:g}", parameter=what
-        )
-    return limit
-
-
-def time_limit(seconds: Any) -> float:
-    """Return a time limit in seconds, checked to be above 0."""
-    limit = _checks.real(seconds, "seconds")
-    if not limit > 0:
-        raise InputError(
-            f"seconds must be above 0, got {_checks.shown(seconds)}", parameter="seconds"
-        )
-    return limit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,14 +272,14 @@ class CalibrationOptions(PlanningOptions):
 
     mechanism: Any = option(None, short="-m", type=str)
     guarantee: str = option("auto")
-    audit: bool = option(True)
+    audit: bool = option(True, check=_checks.flag)
     scope: str | None = option(None, choices=("population", "table"))
     confidence: float = option(0.95)
     delta: Any = option(0.0, type=float)
     view: Literal["report", "inferred"] = "report"
     target_delta: float = option(0.01)
     reports: int = option(20_000)
-    rng: Any = option(0, name="seed")
+    rng: Any = option(0, name="seed", check=_checks.seed)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -295,8 +287,6 @@ class CalibrationOptions(PlanningOptions):
         from seepage.totals.total import TotalSettings
 
         _checks.choice(self.guarantee, "guarantee", ("auto", *GUARANTEES))
-        _checks.flag(self.audit, "audit")
-        _checks.set_seed(self)
         settings = self.of_totals("table" if self.scope is None else self.scope)
         TotalSettings(**{one.name: settings[one.name] for one in fields(TotalSettings)})
 
