@@ -74,7 +74,6 @@ def _of_the_file(name: str, options: dict[str, Any], target: float) -> Figure:
     """Measure a design by default options at limit 2, of the published file as it is."""
     data = sp.dataset(name)
     file = data.files[0].locate()
-    assert file is not None
     begin = time.perf_counter()
     table = data.read() if name == "adult" else file
     plan = sp.design(table, 2.0, seconds=FIRST_SEARCH, **options)

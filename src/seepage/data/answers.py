@@ -26,10 +26,9 @@ from seepage.data.column_kinds import least_share, number_scale
 from seepage.data.counting.distinct import RandomPart, read_part
 from seepage.data.table import MAX_ALPHABET, is_spark_frame
 from seepage.data.table.bins import Edges, NumberSummary, bin_labels, interval_labels, roundest
-from seepage.data.table.column import Column
+from seepage.data.table.column import Column, marker_labels
 from seepage.data.table.scan import TableScan, summaries_of
 from seepage.data.table.sources import is_number_type, open_frame, open_source
-from seepage.data.table.text import marker_labels
 from seepage.errors import InputError, Setting, Text
 
 if TYPE_CHECKING:

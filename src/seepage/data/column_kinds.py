@@ -14,9 +14,9 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.data import MISSING
-from seepage.data.table.column import encoded, numbers_of
+from seepage.data.table.column import encoded
 from seepage.data.table.sources import is_number_type, is_text_type
-from seepage.data.table.text import number_label
+from seepage.data.table.text import number_label, numbers_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

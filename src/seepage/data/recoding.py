@@ -142,7 +142,8 @@ def _union(attributes: Sequence[Attribute]) -> Attribute:
                 f"{_bins(attribute)}; count every shard with the same bins, by edges such as "
                 "-inf, 18, 65, inf"
             )
-    from seepage.data.table.text import field_key, sort_key  # with PyArrow
+    from seepage.data.table.column import sort_key  # with PyArrow
+    from seepage.data.table.text import field_key
 
     values = list(dict.fromkeys(value for a in attributes for value in a.values))
     if first.edges:

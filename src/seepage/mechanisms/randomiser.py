@@ -327,6 +327,7 @@ def _labels(name: str, labels: Sequence[Any] | None, count: int | None) -> tuple
 
 def label(value: Any) -> str:
     """Return the label of a value or report, as tables have it."""
-    from seepage.data.table.text import field_key, key_label
+    from seepage.data.table.column import key_label
+    from seepage.data.table.text import field_key
 
     return key_label(field_key(str(value)))

@@ -26,8 +26,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_reads_plain_and_gzipped(folder):
-    assert FILE.locate() is None
+    assert not FILE.locate().exists()
     (folder / "folder/table.csv.gz").write_bytes(gzip.compress(CONTENT))
+    assert FILE.locate().name == "table.csv.gz"
     assert FILE.read() == CONTENT
     (folder / "folder/table.csv").write_bytes(CONTENT)
     assert FILE.locate().name == "table.csv"
@@ -35,7 +36,7 @@ def test_reads_plain_and_gzipped(folder):
 
 
 def test_a_missing_file_raises(folder):
-    with pytest.raises(TableError, match=r"folder/table.csv is not at hand; set SEEPAGE_DATA"):
+    with pytest.raises(TableError, match=r"folder/table.csv cannot be read: No such file"):
         FILE.read()
 
 

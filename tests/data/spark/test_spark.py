@@ -158,7 +158,7 @@ def test_a_corrupt_file_names_itself(spark, tmp_path):
     bad.write_bytes(content)
     with pytest.raises(TableError, match=r"^\S+part-1.parquet cannot be read as Parquet: .+"):
         sp.count_pairs(folder, engine="spark")
-    with pytest.raises(TableError, match=r"^Spark cannot read the table: .*part-1.parquet"):
+    with pytest.raises(TableError, match=r"^Spark failed: .*part-1.parquet"):
         sp.count_pairs(frame)
     bad.write_bytes(content[:1000])
     with pytest.raises(TableError, match=r"part-1.parquet cannot be read as Parquet"):

@@ -265,7 +265,7 @@ def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
 
 def test_an_error_on_executors_is_not_blamed_on_the_table(spark):
     table = open_input(spark.range(0, 3, 1, 1))
-    with pytest.raises(TableError, match=r"^Spark's executors failed: KeyError: 'x'$"):
+    with pytest.raises(TableError, match=r"^Spark failed: KeyError: 'x'$"):
         run(table, table.names, lambda source, first: {}["x"])
 
 

@@ -11,7 +11,7 @@ from seepage.data.counting.distinct import record_priorities
 from seepage.data.spark import (
     Failed,
     Shard,
-    _one_line,
+    cause_of,
     merge_results,
     plan_shards,
     task_row,
@@ -76,18 +76,20 @@ def test_the_error_of_the_first_shard_is_the_result():
 
 
 @pytest.mark.parametrize(
-    ("message", "python", "shown"),
+    ("message", "shown"),
     [
-        ("Job aborted\nKeyError: 'x'\n", True, "Spark's executors failed: KeyError: 'x'"),
-        ("Traceback\nMemoryError\n", True, "Spark's executors failed: MemoryError"),
-        ("Job aborted: ExecutorLostFailure (exit 137)", False, "Spark's executors failed: Job"),
-        ("[FAILED] Encountered error while reading file a.parquet", True, "Spark cannot read the"),
-        ("[CAST_INVALID_INPUT] The value 'x'", False, "Spark cannot read the table: [CAST_INV"),
-        ("ModuleNotFoundError: No module named 'seepage'", True, "Spark's executors have no seep"),
+        ("Job aborted\nKeyError: 'x'\n", "KeyError: 'x'"),
+        ("Traceback\nMemoryError\n", "MemoryError"),
+        ("Job aborted: ExecutorLostFailure (exit 137)\nat x", "Job aborted: ExecutorLostFailure"),
+        ("[FAILED] Encountered error while reading file a.parquet\nKeyError: 'x'", "[FAILED] Enc"),
+        ("[CAST_INVALID_INPUT] The value 'x'\nJVM stacktrace:\nError: x", "[CAST_INVALID_INPUT]"),
+        ("ModuleNotFoundError: No module named 'seepage'\n", "its executors have no seepage; ins"),
+        ("[JAVA_GATEWAY_EXITED] Java gateway process exited\n", "Java did not start; it must be"),
+        ("\n", "no reason given"),
     ],
 )
-def test_an_error_message_of_spark_in_one_line(message, python, shown):
-    line = _one_line(message, python=python)
+def test_an_error_message_of_spark_in_one_line(message, shown):
+    line = cause_of(RuntimeError(message))
     assert line.startswith(shown)
     assert "\n" not in line
 

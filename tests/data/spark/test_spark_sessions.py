@@ -24,8 +24,8 @@ for options in ({}, {"missing": "drop"}, {"bins": "width:4"}):
     assert sp.count_pairs(path, engine="spark", **options) == sp.count_pairs(path, **options)
 assert Records.from_data(frame) == Records.from_data(path)
 for bad, line in (
-    (frame.selectExpr("nothing"), "Spark cannot read the table: [UNRESOLVED_COLUMN"),
-    (frame.selectExpr("raise_error('no') as a"), "Spark cannot read the table: [USER_RAISED"),
+    (frame.selectExpr("nothing"), "Spark failed: [UNRESOLVED_COLUMN"),
+    (frame.selectExpr("raise_error('no') as a"), "Spark failed: [USER_RAISED"),
     (frame.where("a > 100"), "the table has no records"),
 ):
     try:

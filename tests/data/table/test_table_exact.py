@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from table_oracle import final_codes, labels, read, values
 
 from seepage.data import MISSING, Attribute, Domain
-from seepage.data.table.text import field_key, key_label
+from seepage.data.table.column import key_label
+from seepage.data.table.text import field_key
 from seepage.errors import TableError
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]

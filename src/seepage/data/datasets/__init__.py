@@ -50,18 +50,14 @@ class PublishedFile:
     path: str
     sha256: str
 
-    def locate(self) -> Path | None:
-        """Return the local path of the file, None if it is not there."""
-        places = (download_folder() / (self.path + end) for end in ("", ".gz"))
-        return next((place for place in places if place.is_file()), None)
+    def locate(self) -> Path:
+        """Return the local path of the file, plain or gzipped; that of a plain one if missing."""
+        plain, packed = (download_folder() / (self.path + end) for end in ("", ".gz"))
+        return packed if packed.is_file() and not plain.is_file() else plain
 
     def read(self) -> bytes:
         """Return the uncompressed content; a missing, damaged or altered file raises."""
         path = self.locate()
-        if path is None:
-            raise TableError(
-                f"{self.path} is not at hand; set {FOLDER_VARIABLE} to the folder that has it"
-            )
         try:
             content = path.read_bytes()
             if path.suffix == ".gz":
@@ -123,18 +119,22 @@ class Dataset:
     table: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def missing(self) -> list[PublishedFile]:
+        """The files that are not in `download_folder()`."""
+        return [file for file in self.files if not file.locate().is_file()]
+
+    @property
     def at_hand(self) -> bool:
         """Whether all files are in `download_folder()`."""
-        return all(file.locate() is not None for file in self.files)
+        return not self.missing
 
     def read(self) -> Any:
         """Return the records as a PyArrow table; a missing or altered file raises."""
-        missing = [file.path for file in self.files if file.locate() is None]
-        if missing:
+        if self.missing:
             way = f"`seepage datasets fetch {self.name}`" if self.archive else self.by_hand
             raise TableError(
-                f"dataset {self.name!r} is not at hand: there is no "
-                f"{download_folder() / missing[0]}; {way}"
+                f"dataset {self.name!r} is not at hand: there is no {self.missing[0].locate()}; "
+                f"{way}"
             )
         return self.reader()
 
@@ -158,7 +158,7 @@ def fetch(dataset: Dataset, progress: Progress | None = None) -> list[Path]:
     progress
         Called with the number of bytes received and their total, None if unknown.
     """
-    missing = [file for file in dataset.files if file.locate() is None]
+    missing = dataset.missing
     if missing:
         if dataset.archive is None:
             raise TableError(
@@ -170,8 +170,7 @@ def fetch(dataset: Dataset, progress: Progress | None = None) -> list[Path]:
             _download(dataset, dataset.archive, archive, progress)
             for file in missing:
                 _extract(archive, file)
-    paths = [file.locate() for file in dataset.files]
-    return [path for path in paths if path is not None]
+    return [file.locate() for file in dataset.files]
 
 
 class _ProgressBar:

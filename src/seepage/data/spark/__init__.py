@@ -29,6 +29,15 @@ from seepage.errors import InputError, SeepageError, Setting, TableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+CAUSES = {
+    "stopped SparkContext": "no master answers there",
+    "JAVA_GATEWAY_EXITED": "Java did not start; it must be 17 or later (JAVA_HOME), and the master "
+    "one such as local[2] or spark://host:7077",
+    "No module named 'seepage'": "its executors have no seepage; install it there, or name the "
+    "Python that has it (PYSPARK_PYTHON)",
+}
+"""What parts of Spark's messages mean."""
+
 
 def spark_session(master: str | None = None) -> "SparkSession":
     """Return the running Spark session of any thread, or start one that stays for later calls.
@@ -67,19 +76,8 @@ def _start_session(builder: Any, master: str | None) -> "SparkSession":
     try:
         session: SparkSession = builder.getOrCreate()
     except problems as problem:
-        raise InputError(f"Spark does not start at {address}: {_reason(str(problem))}") from None
+        raise InputError(f"Spark does not start at {address}: {cause_of(problem)}") from None
     return session
-
-
-def _reason(message: str) -> str:
-    if "stopped SparkContext" in message:
-        return "no master answers there"
-    if "JAVA_GATEWAY_EXITED" in message:
-        return (
-            "Java did not start; it must be 17 or later (JAVA_HOME), and the master one such as "
-            "local[2] or spark://host:7077"
-        )
-    return message.strip().splitlines()[0]
 
 
 @contextmanager
@@ -100,13 +98,10 @@ def spark_errors() -> tuple[type[Exception], ...]:
 @contextmanager
 def translated_errors() -> Iterator[None]:
     """Turn exceptions of Spark into a TableError with a message of one line."""
-    from pyspark.errors import PythonException
-
     try:
         yield
     except spark_errors() as problem:
-        python = isinstance(problem, PythonException)
-        raise TableError(_one_line(str(problem), python=python)) from None
+        raise TableError(f"Spark failed: {cause_of(problem)}") from None
     except (ConnectionError, EOFError):
         raise TableError(
             "Spark's Java virtual machine died while counting; give it more memory "
@@ -114,29 +109,17 @@ def translated_errors() -> Iterator[None]:
         ) from None
 
 
-def _one_line(message: str, *, python: bool) -> str:
-    """Return the line of Spark's error message that states the cause.
-
-    Parameters
-    ----------
-    message
-        The error message.
-    python
-        Whether Python raised it, on an executor: then the table need not be the cause.
-    """
+def cause_of(problem: Exception) -> str:
+    """Return what a known error means, or the line of Spark's message that states the cause."""
+    message = str(problem)
+    for sign, meaning in CAUSES.items():
+        if sign in message:
+            return meaning
     report = message.partition("JVM stacktrace:")[0]
     lines = [line.strip() for line in report.splitlines() if line.strip()]
-    if any("No module named 'seepage'" in line for line in lines):
-        return (
-            "Spark's executors have no seepage; install it there, or name the Python that has it "
-            "(PYSPARK_PYTHON)"
-        )
     reading = [line for line in lines if "Encountered error while reading file" in line]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
-    shown = (reading or raised[-1:] or lines or ["no reason given"])[0][:300]
-    if reading or not (python or "ExecutorLostFailure" in message):
-        return f"Spark cannot read the table: {shown}"
-    return f"Spark's executors failed: {shown}"
+    return (reading or raised[-1:] or lines or ["no reason given"])[0][:300]
 
 
 MAX_BYTES = 2**29
@@ -229,8 +212,6 @@ class Input:
         The column names.
     shards
         The shards of the files; empty for a DataFrame.
-    rows_per_core
-        Number of records that each core counts, 0 if unknown.
     frame
         The DataFrame, with columns named by `column_id`; None for files.
     """
@@ -238,7 +219,6 @@ class Input:
     session: "SparkSession"
     names: tuple[str, ...]
     shards: Sequence[Shard] = ()
-    rows_per_core: int = 0
     frame: "DataFrame | None" = None
 
     def map(self, work: TaskWork, columns: Sequence[str]) -> "DataFrame":
@@ -273,8 +253,7 @@ def open_input(data: Any) -> Input:
     if not source.rows_total:
         raise TableError("the table has no records")
     session = spark_session()
-    cores = _cores(session)
-    return Input(session, source.names, plan_shards(files, cores), source.rows_total // cores)
+    return Input(session, source.names, plan_shards(files, _cores(session)))
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:

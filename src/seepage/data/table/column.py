@@ -4,11 +4,14 @@ Arrow encodes a batch as indices into a dictionary of its distinct values; each 
 dictionary that occurs is labelled once, and a lookup table gives the codes.  Bytes and booleans
 need no encoding: they are indices into the dictionary of all their values, and where they equal
 their codes the codes are a view.  Numbers of a binned column are compared with the edges.
+
+A value is identified by its key: a number, a string, or None if missing.  Its label is a string;
+two values are the same category if and only if their labels are equal, for every engine and format.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,18 +22,11 @@ from seepage._numerics import Booleans, Codes, Integers
 from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute
 from seepage.data.table import FEW_NUMBERS, TableOptions
 from seepage.data.table.bins import NO_BINS, Edges, NumberSummary, binned_attribute, bins_of
-from seepage.data.table.sources import is_number_type, plain, readable
-from seepage.data.table.text import (
-    EXACT,
-    Key,
-    field_key,
-    key_label,
-    keys_of,
-    marker_labels,
-    number_label,
-    sort_key,
-)
+from seepage.data.table.sources import is_number_type, is_text_type, plain, readable
+from seepage.data.table.text import field_key, number_label, numbers_of, single_number
 from seepage.errors import DomainError, Setting, TableError, Text
+
+Key: TypeAlias = float | str | None
 
 UNSEEN = 2**32 - 1
 """Lookup table entry of a value without a code: all bits set, also in a narrower table."""
@@ -345,49 +341,39 @@ def encoded(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     return array.indices, array.dictionary
 
 
-class Numbers(NamedTuple):
-    """The numbers of a batch, undefined where they are missing or a text, and masks of these."""
+def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
+    """Return the keys of values; `fields` says that strings are fields of a text file.
 
-    values: NDArray[Any]
-    missing: Booleans
-    texts: Booleans
-
-
-def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
-    """Return the numbers of a numeric array, or of the fields of a text file, as floats.
-
-    Nulls, NaN and the `markers` are missing.  What floats cannot represent is a text.
+    A value that is neither a string nor a float means what its text means in such a file.
     """
-    array = plain(array)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary.take(array.indices)
-    texts = np.zeros(len(array), dtype=np.bool_)
-    try:
-        if pa.types.is_integer(array.type):
-            array = array.cast(pa.float64())
-    except pa.ArrowInvalid:  # beyond 2^53
-        array = array.cast(pa.string())
-    if not pa.types.is_floating(array.type):
-        array, texts = _parsed(array.cast(pa.large_string()), markers)
-    values = array.fill_null(np.nan).to_numpy(zero_copy_only=False)
-    missing = np.isnan(values)
-    for key in map(field_key, markers):
-        if isinstance(key, float):
-            missing |= values == key
-    return Numbers(values, missing & ~texts, texts)
+    kind = values.type
+    if pa.types.is_floating(kind):
+        numbers = values.to_numpy(zero_copy_only=False)
+        return (None if np.isnan(number) else single_number(number) for number in numbers)
+    if is_text_type(kind) and not fields:
+        return list(values.to_pylist())
+    is_time = pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind)
+    if not (is_time or is_text_type(kind) or is_number_type(kind) or pa.types.is_boolean(kind)):
+        raise pa.ArrowNotImplementedError(f"no keys of {kind}")
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        values = values.cast(pa.timestamp(kind.unit, "UTC"))
+    return map(field_key, values.cast(pa.string()).to_pylist())
 
 
-def _parsed(fields: pa.Array, markers: frozenset[str]) -> tuple[pa.Array, Booleans]:
-    """Return the numbers of fields, null where missing, and the mask of those that are texts."""
-    try:
-        numbers = pc.utf8_trim_whitespace(fields).cast(pa.float64())
-        if np.abs(numbers.fill_null(0).to_numpy()).max(initial=0) < EXACT:
-            return numbers, np.zeros(len(fields), dtype=np.bool_)
-    except pa.ArrowInvalid:
-        pass
-    indices, values = encoded(fields)
-    keys = [field_key(text) for text in values.to_pylist()]
-    is_text = [isinstance(key, str) and key not in markers for key in keys]
-    floats = pa.array([key if isinstance(key, float) else None for key in keys], pa.float64())
-    texts = np.isin(indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
-    return floats.take(indices), texts
+def key_label(key: Key) -> str:
+    """Return the label of a key: the value's name in the domain."""
+    if key is None:
+        return MISSING
+    return key if isinstance(key, str) else number_label(key)
+
+
+def sort_key(key: Key) -> tuple[int, float, str]:
+    """Return the sort key of a value's key: numbers ascending, then strings, missing last."""
+    if key is None:
+        return 2, 0.0, ""
+    return (1, 0.0, key) if isinstance(key, str) else (0, key, "")
+
+
+def marker_labels(markers: Iterable[str]) -> frozenset[str]:
+    """Return the labels that mean missing, from the fields that `missing_markers` lists."""
+    return frozenset({MISSING, *(key_label(field_key(marker)) for marker in markers)})

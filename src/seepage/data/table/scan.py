@@ -15,9 +15,9 @@ from seepage.data import Domain
 from seepage.data.counting.distinct import RandomPart, record_priorities
 from seepage.data.table import TableOptions
 from seepage.data.table.bins import NumberSummary
-from seepage.data.table.column import Column, encoded, numbers_of, record_name
+from seepage.data.table.column import Column, encoded, record_name
 from seepage.data.table.sources import Source, open_source
-from seepage.data.table.text import field_key
+from seepage.data.table.text import field_key, numbers_of
 from seepage.errors import TableError
 
 Outcome = TypeVar("Outcome")

@@ -1,7 +1,4 @@
-"""Text and values: the key and label of a value, and delimited text files as Arrow batches.
-
-A value is identified by its key: a number, a string, or None if missing.  Its label is a string;
-two values are the same category if and only if their labels are equal, for every engine and format.
+"""Text: what a field means, labels of numbers and times, and delimited files as Arrow batches.
 
 Numbers are floats.  Equal numbers have one label whatever their type (3, 3.0, the decimal 3.00 and
 the CSV field ` 3.0`): the digits of an integer below 2^64, else the shortest decimal that rounds to
@@ -17,31 +14,25 @@ such as `sep=;` names the delimiter and is no record.
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time
 from decimal import Decimal
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+from numpy.typing import NDArray
 
+from seepage._numerics import Booleans
 from seepage.data import MISSING
 from seepage.data.table import TableOptions
-from seepage.data.table.sources import (
-    TEXT,
-    Source,
-    check_same_columns,
-    is_number_type,
-    is_text_type,
-    read_errors,
-)
+from seepage.data.table.sources import TEXT, Source, check_same_columns, plain, read_errors
 from seepage.errors import Setting, TableError
-
-Key: TypeAlias = float | str | None
 
 NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,9})?|inf|infinity)", re.IGNORECASE
@@ -59,8 +50,8 @@ EXACT_LABELS = 2**64
 """Floats below that are integers have their exact value as label, like integers."""
 
 
-def field_key(text: str | None) -> Key:
-    """Return the key of a field of a text file, surrounding blanks stripped.
+def field_key(text: str | None) -> float | str | None:
+    """Return the key of a field of a text file, surrounding blanks stripped (see `column`).
 
     An empty field, `NaN` and `nan` are missing; a decimal number is that number; `True`, `TRUE`
     and `true` are `true`; dates and times are in ISO form; anything else is the string itself, and
@@ -145,42 +136,52 @@ def single_number(number: Any) -> float:
     return double if _has_exact_label(double) else float(str(number))
 
 
-def keys_of(values: pa.Array, *, fields: bool) -> Iterable[Key]:
-    """Return the keys of values; `fields` says that strings are fields of a text file.
+class Numbers(NamedTuple):
+    """The numbers of a batch, undefined where they are missing or a text, and masks of these."""
 
-    A value that is neither a string nor a float means what its text means in such a file.
+    values: NDArray[Any]
+    missing: Booleans
+    texts: Booleans
+
+
+def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
+    """Return the numbers of a numeric array, or of the fields of a text file, as floats.
+
+    Nulls, NaN and the `markers` are missing.  What floats cannot represent is a text.
     """
-    kind = values.type
-    if pa.types.is_floating(kind):
-        numbers = values.to_numpy(zero_copy_only=False)
-        return (None if np.isnan(number) else single_number(number) for number in numbers)
-    if is_text_type(kind) and not fields:
-        return list(values.to_pylist())
-    is_time = pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind)
-    if not (is_time or is_text_type(kind) or is_number_type(kind) or pa.types.is_boolean(kind)):
-        raise pa.ArrowNotImplementedError(f"no keys of {kind}")
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        values = values.cast(pa.timestamp(kind.unit, "UTC"))
-    return map(field_key, values.cast(pa.string()).to_pylist())
+    array = plain(array)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary.take(array.indices)
+    texts = np.zeros(len(array), dtype=np.bool_)
+    try:
+        if pa.types.is_integer(array.type):
+            array = array.cast(pa.float64())
+    except pa.ArrowInvalid:  # beyond 2^53
+        array = array.cast(pa.string())
+    if not pa.types.is_floating(array.type):
+        array, texts = _parsed(array.cast(pa.large_string()), markers)
+    values = array.fill_null(np.nan).to_numpy(zero_copy_only=False)
+    missing = np.isnan(values)
+    for key in map(field_key, markers):
+        if isinstance(key, float):
+            missing |= values == key
+    return Numbers(values, missing & ~texts, texts)
 
 
-def key_label(key: Key) -> str:
-    """Return the label of a key: the value's name in the domain."""
-    if key is None:
-        return MISSING
-    return key if isinstance(key, str) else number_label(key)
-
-
-def sort_key(key: Key) -> tuple[int, float, str]:
-    """Return the sort key of a value's key: numbers ascending, then strings, missing last."""
-    if key is None:
-        return 2, 0.0, ""
-    return (1, 0.0, key) if isinstance(key, str) else (0, key, "")
-
-
-def marker_labels(markers: Iterable[str]) -> frozenset[str]:
-    """Return the labels that mean missing, from the fields that `missing_markers` lists."""
-    return frozenset({MISSING, *(key_label(field_key(marker)) for marker in markers)})
+def _parsed(fields: pa.Array, markers: frozenset[str]) -> tuple[pa.Array, Booleans]:
+    """Return the numbers of fields, null where missing, and the mask of those that are texts."""
+    try:
+        numbers = pc.utf8_trim_whitespace(fields).cast(pa.float64())
+        if np.abs(numbers.fill_null(0).to_numpy()).max(initial=0) < EXACT:
+            return numbers, np.zeros(len(fields), dtype=np.bool_)
+    except pa.ArrowInvalid:
+        pass
+    coded = fields.dictionary_encode()
+    keys = [field_key(text) for text in coded.dictionary.to_pylist()]
+    is_text = [isinstance(key, str) and key not in markers for key in keys]
+    floats = pa.array([key if isinstance(key, float) else None for key in keys], pa.float64())
+    texts = np.isin(coded.indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
+    return floats.take(coded.indices), texts
 
 
 # Text files ---------------------------------------------------------------------------------------
