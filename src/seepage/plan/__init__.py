@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import msgspec
 import numpy as np
@@ -15,20 +15,15 @@ from seepage._options import method_takes
 from seepage._results import Result, write_text
 from seepage.data import Domain
 from seepage.data.table import DataOptions
-from seepage.designs.form import Form
-from seepage.designs.report_channels import Stored
-from seepage.designs.strategies import Strategy
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.plan.plan_parts import (
     BY_FORM,
     PerturbOptions,
+    PlanContent,
     PlanKind,
     PlannedAttribute,
-    Provenance,
     QuestionnaireOptions,
-    StoredAttribute,
-    check_plan,
     weakest_kind,
 )
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
@@ -44,7 +39,7 @@ if TYPE_CHECKING:
     from seepage.plan.plan_check import PlanCheck
 
 
-class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
+class Plan(Result, PlanContent, frozen=True, kw_only=True):
     """A collection that can be deployed: domain, forms, mechanisms, and guaranteed totals.
 
     Everyone is given one form, drawn by the shares independently of the record.  The collection
@@ -94,32 +89,6 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     >>> bool(abs(found.frequencies[1] - 0.25) < 5 * found.standard_errors[1])
     True
     """
-
-    listed: tuple[StoredAttribute, ...] = msgspec.field(name="attributes")
-    forms: tuple[Form, ...]
-    basis: Literal["bound", "mechanism"] = "bound"
-    view: Literal["report", "inferred"] = "report"
-    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
-    scope: Literal["table", "population"] = "table"
-    provenance: Provenance
-    notes: tuple[str, ...] = ()
-    alternatives: tuple[Strategy, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_plan(self)
-
-    @cached_property
-    def domain(self) -> Domain:
-        """Every attribute, collected or not."""
-        return Domain(stored.attribute for stored in self.listed)
-
-    @cached_property
-    def attributes(self) -> tuple[PlannedAttribute, ...]:
-        """The attributes in the order of the domain, with their totals and forms."""
-        return tuple(
-            PlannedAttribute.of(stored, index, self.forms)
-            for index, stored in enumerate(self.listed)
-        )
 
     @cached_property
     def guarantee(self) -> str:

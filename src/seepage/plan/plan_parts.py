@@ -1,16 +1,17 @@
-"""Attributes and provenance of a plan, and checks of their consistency."""
+"""The content of a plan: attributes and provenance, and checks of their consistency."""
 
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from functools import cached_property
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
 from seepage import __version__, _checks
 from seepage._results import Progress, json_ready
-from seepage.data import Attribute
+from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.table import TableOptions
 from seepage.designs.form import Form
@@ -21,13 +22,11 @@ from seepage.designs.report_channels import (
     check_frequencies,
     rounded_frequencies,
 )
+from seepage.designs.strategies import Strategy
 from seepage.designs.wanted import Wanted, parse_want
 from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import CERTAIN, Seed
 from seepage.totals import GUARANTEES, KINDS
-
-if TYPE_CHECKING:
-    from seepage.plan import Plan
 
 PLAN_GUARANTEES = [name for name in GUARANTEES if GUARANTEES[name].kind != "lower bound"]
 """The guarantees of the totals of a plan: all except lower bounds."""
@@ -303,7 +302,37 @@ def weakest_kind(forms: Iterable[Form], scope: str = "table") -> PlanKind:
     return cast(PlanKind, kind if is_proven or kind != "certified" else "statistical")
 
 
-def check_plan(plan: "Plan") -> None:
+class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
+    """The content of a plan, checked for consistency when it is made; see `Plan`."""
+
+    listed: tuple[StoredAttribute, ...] = msgspec.field(name="attributes")
+    forms: tuple[Form, ...]
+    basis: Literal["bound", "mechanism"] = "bound"
+    view: Literal["report", "inferred"] = "report"
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
+    scope: Literal["table", "population"] = "table"
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+    alternatives: tuple[Strategy, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_plan(self)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Every attribute, collected or not."""
+        return Domain(stored.attribute for stored in self.listed)
+
+    @cached_property
+    def attributes(self) -> tuple[PlannedAttribute, ...]:
+        """The attributes in the order of the domain, with their totals and forms."""
+        return tuple(
+            PlannedAttribute.of(stored, index, self.forms)
+            for index, stored in enumerate(self.listed)
+        )
+
+
+def _check_plan(plan: PlanContent) -> None:
     """Raise unless forms and alternatives fit the attributes, and totals are within limits."""
     for form in _checks.items(plan.forms, "forms"):
         _checks.instance(form, "each of forms", Form, "a Form")
@@ -330,7 +359,7 @@ def check_plan(plan: "Plan") -> None:
             )
 
 
-def _check_form(plan: "Plan", number: int, form: Form) -> None:
+def _check_form(plan: PlanContent, number: int, form: Form) -> None:
     _checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES)
     if not form.chance:
         raise InputError(f"the share of form {number} must be at least 1 out of 2^64, got 0")
@@ -354,6 +383,6 @@ def _check_form(plan: "Plan", number: int, form: Form) -> None:
         raise InputError(f"form {number}: {problem}") from None
 
 
-def wanted_of(plan: "Plan") -> Wanted:
+def wanted_of(plan: PlanContent) -> Wanted:
     """Return the means and joint tables that a plan was designed for."""
     return parse_want(plan.domain, plan.provenance.settings.get("want", ()))
