@@ -240,26 +240,19 @@ def _shares(forms: dict[int, float]) -> Any:
 
 def _questions(questions: Rows, order: list[str]) -> Any:
     """Return a grid of questions coloured by budget, those of shaped reports in grey."""
-    base = charts.chart_of(questions).encode(
+    scale = alt.Scale(
+        scheme="blues", domain=[0, max(row["epsilon"] or 0 for row in questions) or 1]
+    )
+    budgets = alt.Color(
+        "epsilon:Q", title="budget (nats)", scale=scale, legend=alt.Legend(orient="right")
+    )
+    tooltip = ["form:O", "attribute:N", "mechanism:N", alt.Tooltip("epsilon:Q", format=".4f")]
+    cells = charts.chart_of(questions).mark_rect(stroke="white", invalid=None)
+    return cells.encode(
         x=alt.X("form:O", title="form", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("attribute:N", sort=order, scale=alt.Scale(domain=order), title=None),
-    )
-    cells = base.mark_rect(stroke="white").encode(
-        color=alt.Color(
-            "epsilon:Q",
-            title="budget (nats)",
-            scale=alt.Scale(scheme="blues", domainMin=0),
-            legend=alt.Legend(orient="right"),
-        ),
-        tooltip=["form:O", "attribute:N", "mechanism:N", alt.Tooltip("epsilon:Q", format=".4f")],
-    )
-    if all(row["epsilon"] is not None for row in questions):
-        return cells
-    shaped = base.transform_filter("!isValid(datum.epsilon)").mark_rect(
-        stroke="white", color=SHAPED
-    )
-    return shaped.encode(tooltip=["form:O", "attribute:N", "mechanism:N"]) + (
-        cells.transform_filter("isValid(datum.epsilon)")
+        color=alt.condition("!isValid(datum.epsilon)", alt.value(SHAPED), budgets),
+        tooltip=tooltip,
     )
 
 

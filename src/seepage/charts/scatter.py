@@ -222,16 +222,12 @@ def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
         The attributes.
     """
     colours = charts.distinct_in(rows, "colour")
-    base = charts.chart_of(rows).encode(
-        y=charts.in_rows("label", charts.distinct_in(rows, "label")).title(
-            ", ".join(names[1:]) or None
-        ),
-        color=charts.coloured("colour", colours, names[0])
-        if len(names) > 1
-        else alt.value(charts.PALETTE[0]),
-    )
+    how: Any = {"color": alt.value(charts.PALETTE[0])}
     if len(names) > 1:
-        base = base.encode(yOffset=alt.YOffset("colour:N", sort=colours))
+        offset = alt.YOffset("colour:N", sort=colours)
+        how = {"color": charts.coloured("colour", colours, names[0]), "yOffset": offset}
+    labels = charts.in_rows("label", charts.distinct_in(rows, "label"))
+    base = charts.chart_of(rows).encode(y=labels.title(", ".join(names[1:]) or None), **how)
     intervals = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("lower:Q", title=f"{title}, with 95 % intervals"), x2="upper:Q"
     )

@@ -125,10 +125,8 @@ def mechanisms_of(
     mechanisms = [release.mechanism for release in releases(domain, epsilon, mechanism, delta)]
     missing = [name for name, used in zip(domain.names, mechanisms, strict=True) if used is None]
     if missing:
-        raise InputError(
-            f"mechanism must be given for every attribute, {missing[0]!r} has none",
-            parameter="mechanism",
-        )
+        rule = f"given for every attribute, also for {missing[0]!r}"
+        raise _checks.violation("mechanism", rule, None)
     return cast("list[Mechanism]", mechanisms)
 
 
@@ -231,13 +229,12 @@ class Task:
         generator = self.generator(options.rng, COLLECTION)
         return simulate(self.table, self.channel, options.replicas, generator)
 
-    def estimate(
-        self, options: EstimateOptions, check_cancelled: Callable[[], None] = lambda: None
-    ) -> LeakageEstimate:
+    def estimate(self, options: EstimateOptions, cancelled: threading.Event) -> LeakageEstimate:
         """Return the estimate from a simulated collection, with its interval and p-value."""
 
         def surrogate_generator(block: int) -> np.random.Generator:
-            check_cancelled()
+            if cancelled.is_set():
+                raise CancelledError
             return self.generator(options.rng, SURROGATES, block)
 
         collection = self.collect(options)
@@ -265,12 +262,8 @@ def _run_tasks(
     """Yield the estimate of each task as it completes; an exception cancels all threads."""
     cancelled = threading.Event()
 
-    def check_cancelled() -> None:
-        if cancelled.is_set():
-            raise CancelledError
-
     def run(key: Key) -> LeakageEstimate:
-        return make(key).estimate(options, check_cancelled)
+        return make(key).estimate(options, cancelled)
 
     with ThreadPoolExecutor(options.threads or usable_cores()) as pool:
         futures = {pool.submit(run, key): key for key in keys}

@@ -29,7 +29,7 @@ has the limits of a Poisson count of e [Garwood 1936], exact for small e.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,9 +42,8 @@ MANY_REPORTS = 1e5
 SCREENING = 20.0
 """Screening out log-ratios that cannot be the maximum takes 1/20 of alpha."""
 
-LOWER: Literal[-1] = -1
-
-UPPER: Literal[1] = 1
+LOWER, UPPER = -1, 1
+"""Sides of an interval."""
 
 RATIOS_PER_BLOCK = 1 << 18
 """Log-ratios computed at once, so that memory does not grow with the alphabets."""
@@ -138,8 +137,8 @@ class Cells:
     ----------
     correlation
         G[x, u], for source values that occur.
-    shares, variances, empty
-        W^[x, y] = G C^, Var W^[x, y], and a mask of the empty cells.
+    shares, variances, effective_counts
+        W^[x, y] = G C^, Var W^[x, y], and the Poisson count of the same relative variance.
     spread
         Var C^[u, y], from counts with half a report added, so that none is 0.
     logarithms
@@ -160,21 +159,17 @@ class Cells:
         self.shares = self.correlation @ (pooled / reports)
         self.spread = smooth * (1.0 - smooth) / reports
         self.variances = self.correlation**2 @ self.spread
-        self.empty = self.shares <= 0
+        empty = self.shares <= 0
+        self.effective_counts = np.where(empty, 0.0, self.shares**2 / self.variances)
         half = np.repeat(0.5 * self.correlation**2 @ (1.0 / reports), self.shares.shape[1], 1)
-        self.logarithms = np.log(np.where(self.empty, half, self.shares))
+        self.logarithms = np.log(np.where(empty, half, self.shares))
 
-    def distances(self, level: float) -> tuple[Floats, Floats]:
-        """Return each cell's log-distances to its lower and upper limit."""
-        effective_counts = np.where(self.empty, 0.0, self.shares**2 / self.variances)
-        return poisson_distances(effective_counts, level)
-
-    def limits(self, level: float, side: Literal[-1, 1]) -> Iterator[Floats]:
+    def limits(self, level: float, side: int) -> Iterator[Floats]:
         """Yield blocks of the lower or upper limits of all log-ratios, shape (y, x, x').
 
         At level 1/2 they are the log-ratios themselves.  Entries with x = x' are minus infinity.
         """
-        down, up = self.distances(level)
+        down, up = poisson_distances(self.effective_counts, level)
         first, second = (down, up) if side == LOWER else (up, down)
         same = np.eye(len(self.shares), dtype=np.bool_)
         step = max(1, RATIOS_PER_BLOCK // same.size)
@@ -195,7 +190,7 @@ class Cells:
         correlations = joint / _pairwise(deviations, np.multiply)
         return np.asarray(np.clip(correlations, -1.0, 1.0))
 
-    def largest(self, level: float, side: Literal[-1, 1]) -> float:
+    def largest(self, level: float, side: int) -> float:
         """Return the largest lower or upper limit of all log-ratios."""
         return max(float(part.max()) for part in self.limits(level, side))
 

@@ -207,6 +207,21 @@ class LeakageEstimate(Result):
         return columns | {"cautions": ["; ".join(self.cautions)]}
 
 
+def _matrix(name: str, text: str) -> "cached_property[Floats]":
+    """Return the property, with this docstring, that is a matrix of one number of the estimates."""
+
+    def matrix(estimates: "LeakageEstimates") -> Floats:
+        values = np.full((len(estimates.domain), len(estimates.domain)), np.nan)
+        for key, estimate in estimates.estimates.items():
+            if len(key) == 2:
+                values[key] = getattr(estimate, name)
+        values.flags.writeable = False
+        return values
+
+    matrix.__doc__ = text
+    return cached_property(matrix)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LeakageEstimates(Result):
     """Estimates by target and source, with matrices whose rows are targets, columns sources.
@@ -229,38 +244,13 @@ class LeakageEstimates(Result):
     estimates: Mapping[tuple[int, ...], LeakageEstimate]
     settings: EstimateOptions
 
-    def _matrix(self, values: Iterable[float]) -> Floats:
-        matrix = np.full((len(self.domain), len(self.domain)), np.nan)
-        for key, value in zip(self.estimates, values, strict=True):
-            if len(key) == 2:
-                matrix[key] = value
-        matrix.flags.writeable = False
-        return matrix
-
-    @cached_property
-    def plug_in(self) -> Floats:
-        """The paper's estimates, biased upward; infinite if a cell is empty."""
-        return self._matrix(estimate.plug_in for estimate in self)
-
-    @cached_property
-    def corrected(self) -> Floats:
-        """The corrected estimates."""
-        return self._matrix(estimate.corrected for estimate in self)
-
-    @cached_property
-    def lower(self) -> Floats:
-        """The lower confidence limits, not simultaneous over pairs."""
-        return self._matrix(estimate.lower for estimate in self)
-
-    @cached_property
-    def upper(self) -> Floats:
-        """The upper confidence limits, not simultaneous over pairs."""
-        return self._matrix(estimate.upper for estimate in self)
-
-    @cached_property
-    def p_values(self) -> Floats:
-        """The p-values, not adjusted for multiple testing; NaN without surrogates."""
-        return self._matrix(estimate.p_value for estimate in self)
+    plug_in = _matrix(
+        "plug_in", "The paper's estimates, biased upward; infinite if a cell is empty."
+    )
+    corrected = _matrix("corrected", "The corrected estimates.")
+    lower = _matrix("lower", "The lower confidence limits, not simultaneous over pairs.")
+    upper = _matrix("upper", "The upper confidence limits, not simultaneous over pairs.")
+    p_values = _matrix("p_value", "The p-values, not adjusted for several; NaN without surrogates.")
 
     @property
     def pairs(self) -> tuple[tuple[str, ...], ...]:

@@ -12,7 +12,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.leakage.channel_leakage import leakage_bound, leakage_curve
 from seepage.leakage.matrix import leakage_matrix
-from seepage.study.correlation import correlation_matrix
+from seepage.study.correlation import Metric, correlation_matrix
 from seepage.study.reproduction.findings import Claim, Comparison, Finding, Row
 from seepage.study.reproduction.paper_data import (
     ALL,
@@ -217,7 +217,7 @@ def significance(data: Data, found: Finding) -> None:
 
 # Fig. 5 ------------------------------------------------------------------------------------------
 
-TITLES = {"nmi": "NMI", "pcc": "|PCC|"}
+METRICS: dict[Metric, str] = {"nmi": "NMI", "pcc": "|PCC|"}
 BIN_WIDTH = 0.1
 MIN_PAIRS = 5
 """Minimum number of pairs of a bin whose range counts as spread."""
@@ -227,25 +227,16 @@ def fig5(data: Data, found: Finding) -> None:
     """Find Fig. 5: mean and spread of the leakage in bins of NMI and |PCC|."""
     from scipy.stats import spearmanr
 
-    measures = _measures(data)
-    for metric, title in TITLES.items():
-        bins = _bins(title, measures[metric], measures["leakage"])
-        rank = float(spearmanr(measures[metric], measures["leakage"]).statistic)
+    tables = data.some(*PAPERS).values()
+    leakages = np.concatenate([grr_leakages(pairs) for pairs in tables])
+    for metric, title in METRICS.items():
+        values = np.abs(np.concatenate([correlations(pairs, metric) for pairs in tables]))
+        bins = _bins(title, values, leakages)
         ranges = [row["most"] - row["least"] for row in bins if row["pairs"] >= MIN_PAIRS]
-        found.claim("rank", rank, measure=title)
+        found.claim("rank", float(spearmanr(values, leakages).statistic), measure=title)
         found.claim(f"range_{metric}", max(ranges))
         found.rows += bins
     found.charts[""] = spread_panels(found.rows, "Leakage (nats), GRR, epsilon 1")
-
-
-def _measures(data: Data) -> dict[str, Floats]:
-    """Return NMI, |PCC| and leakage (GRR, epsilon 1) of all ordered pairs of all datasets."""
-    tables = list(data.some(*PAPERS).values())
-    return {
-        "nmi": np.concatenate([correlations(pairs, "nmi") for pairs in tables]),
-        "pcc": np.abs(np.concatenate([correlations(pairs, "pcc") for pairs in tables])),
-        "leakage": np.concatenate([grr_leakages(pairs) for pairs in tables]),
-    }
 
 
 def _bins(title: str, values: Floats, leakages: Floats) -> list[Row]:

@@ -182,11 +182,7 @@ class Data:
         Height in 6 quantile bins, weight in bands of 20 kg, ap_hi in 2 quantile bins.  The
         lightest band, below 40 kg, has 52 records.
         """
-        bins: dict[str, Any] = {
-            "height": "quantile:6",
-            "weight": WEIGHT_BANDS,
-            "ap_hi": "quantile:2",
-        }
+        bins: Any = {"height": "quantile:6", "weight": WEIGHT_BANDS, "ap_hi": "quantile:2"}
         columns = [*self.pairs("cardio").domain.names, *bins]
         return count_pairs(dataset("cardio").read(), columns=columns, bins=bins)
 

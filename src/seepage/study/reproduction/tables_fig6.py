@@ -42,12 +42,6 @@ BAYES_DRAWS = 100_000
 COLLECTIONS = 8
 """Collections over which errors are averaged, if rare values make them vary widely."""
 
-COLUMNS_TWO = (
-    *("data", "mechanism", "epsilon", "paper", "nmse", "nmse_closed_form"),
-    *("collections", "infinite_estimates"),
-)
-"""The columns of Table II in its CSV file."""
-
 SMALL = 1e-3
 """An NMSE below this is simulation noise, and is compared by order of magnitude."""
 
@@ -57,8 +51,10 @@ AUTHORS: Any = {"prior": 1.0, "truncate": 3.0}
 """The channels of the authors' artifact of 2026: one more in every cell, none below 3."""
 
 CHOSEN = {
-    "rappor": "symmetric unary encoding at epsilon, not the f, p, q of the text",
-    "she": "the attacker takes the largest entry, not the Bayes-optimal value of the text",
+    "RAPPOR": {"chosen": "symmetric unary encoding at epsilon, not the f, p, q of the text"},
+    "SHE": {
+        "chosen": "the attacker takes the largest entry, not the Bayes-optimal value of the text"
+    },
 }
 """The reading of a mechanism where the paper contradicts itself."""
 
@@ -99,22 +95,24 @@ class TableReading(NamedTuple):
         theory: Floats,
         printed: float | None = None,
         mechanism: Any = None,
+        **closed_form: float,
     ) -> Row:
         """Return a row of the table: NMSE of the estimates from a theory, and the printed error.
 
         `mechanism` replaces the mechanism of this name, for example by one with another set size.
+        An error in closed form takes the place of the range over collections.
         """
         draws = range(self.collections)
         estimates = (plug_in(self.pairs, mechanism or name, epsilon, draw) for draw in draws)
         errors, infinite = zip(*(nmse(part, theory) for part in estimates), strict=True)
+        scatter = closed_form or {"lowest": min(errors), "highest": max(errors)}
         return {
             "data": self.label,
             "mechanism": MECHANISMS[name],
             "epsilon": int(epsilon),
             "paper": printed,
             "nmse": float(np.mean(errors)),
-            "lowest": min(errors),
-            "highest": max(errors),
+            **scatter,
             "collections": self.collections,
             "infinite_estimates": max(infinite),
         }
@@ -167,10 +165,10 @@ def table1(data: Data, found: Finding) -> None:
     cells = [(name, epsilon) for name in ("grr", "exp") for epsilon in EPSILONS]
     for reading in table_readings(data):
         rows = []
-        for column, (name, epsilon) in enumerate(cells):
+        known = found.paper.table.get(reading.paper, [None] * len(cells))
+        for (name, epsilon), printed in zip(cells, known, strict=True):
             used: Any = {"mechanism": name, "view": "inferred"}
             theory = leakage_matrix(reading.pairs, epsilon, **used).values
-            printed = found.paper.table[reading.paper][column] if reading.paper else None
             row = reading.row(name, epsilon, theory, printed)
             theirs = leakage_matrix(reading.pairs, epsilon, **used, **AUTHORS).values
             row["nmse_authors"] = reading.row(name, epsilon, theirs)["nmse"]
@@ -188,19 +186,18 @@ def table1(data: Data, found: Finding) -> None:
 
 def table2(data: Data, found: Finding) -> None:
     """Find Table II: estimates of eight mechanisms against the bound."""
-    table = found.paper.table
+    none = [None] * len(MECHANISMS)
     for reading in table_readings(data):
         for epsilon in EPSILONS:
             bound = leakage_matrix(reading.pairs, epsilon).values
-            for column, name in enumerate(MECHANISMS):
+            known = found.paper.table.get(f"{reading.paper}, {epsilon:g}", none)
+            for name, printed in zip(MECHANISMS, known, strict=True):
                 mechanism: Any = name
                 if name == "ss" and reading.paper and "documented" not in reading.label:
                     mechanism = library_subset_selection(reading.pairs, epsilon)
                 exact = leakage_matrix(reading.pairs, epsilon, mechanism=mechanism, view="inferred")
-                printed = table[f"{reading.paper}, {epsilon:g}"][column] if reading.paper else None
-                row = reading.row(name, epsilon, bound, printed, mechanism)
-                row["nmse_closed_form"] = nmse(exact.values, bound)[0]
-                found.rows.append({key: row[key] for key in COLUMNS_TWO})
+                closed: Any = {"nmse_closed_form": nmse(exact.values, bound)[0]}
+                found.rows.append(reading.row(name, epsilon, bound, printed, mechanism, **closed))
             if reading.label == "CelebA":
                 found.rows += _as_the_text(reading, epsilon, bound, found.rows)
     found.comparisons += map(_compare_table2, found.rows)
@@ -245,10 +242,8 @@ def _as_the_text(
 
 
 def _compare_table2(row: Row) -> Comparison:
-    is_noise = row["paper"] is not None and row["paper"] < SMALL
-    tolerance: Row = {"factor": 3.0} if is_noise else {"within": 0.15}
-    chosen = CHOSEN.get(row["mechanism"].casefold())
-    return _compare_cell(row, **tolerance, **({"chosen": chosen} if chosen else {}))
+    tolerance = {"factor": 3.0} if (row["paper"] or 1.0) < SMALL else {"within": 0.15}
+    return _compare_cell(row, **tolerance, **CHOSEN.get(row["mechanism"], {}))
 
 
 def _compare_cell(row: Row, **tolerance: Any) -> Comparison:
@@ -273,8 +268,7 @@ def _error_chart(rows: list[Row]) -> Any:
         }
         for panel in ("Near reading", "Documented columns")
         for row in rows
-        if row["paper"] is not None
-        and row["data"].partition(", ")[2] in ("", panel[0].lower() + panel[1:])
+        if row["paper"] is not None and row["data"].partition(", ")[2] in ("", panel.lower())
     ]
     return agreement_chart(points, "NMSE printed in the paper", "NMSE, ours")
 
@@ -292,40 +286,28 @@ def fig6(data: Data, found: Finding) -> None:
     panels = [
         ("b", celeba, "bound", regions["b"]),
         ("c", data.some(*STAND_INS), "bound", regions["c"]),
-        ("d", tables, "grr", {"ITS": "P1"}),
-        ("d", celeba, "grr", {"CBP": "R1"}),
-        ("e", tables, "oue:inferred", {"ITS": "R2"}),
+        ("d", tables, "grr", ["ITS"]),
+        ("d", celeba, "grr", ["CBP"]),
+        ("e", tables, "oue:inferred", ["ITS"]),
+        ("e, estimated", tables, "statistical:oue", ["ITS"]),
     ]
-    for panel, panel_tables, reference, expected in panels:
-        found.rows += _panel_rows(panel, panel_tables, reference, list(expected))
-    cells = [
-        (panel, label, *expectation)
-        for panel, panel_tables, _, expected in panels
-        for label in panel_tables
-        for expectation in expected.items()
-    ]
-    labels = list(tables)
-    for cell in sorted(cells, key=lambda cell: (cell[0], labels.index(cell[1]))):
-        _compare_region(found, *cell)
-    for panel in dict.fromkeys(row["panel"] for row in found.rows):
-        found.charts[panel] = _analyser_panel(found.rows, panel)
-    found.rows += _panel_rows("e, estimated", tables, "statistical:oue", ["ITS"], epsilons=(1.0,))
+    for panel, shown, reference, analysers in panels:
+        epsilons = BENCHMARK_EPSILONS if panel in regions else (1.0,)
+        how: Any = {"reference": reference, "chosen": list(analysers), "rng": SEED}
+        scores = benchmark_analysers(shown, epsilons, **how).scores
+        found.rows += [{"panel": panel, **asdict(score)} for score in scores]
+    places = dict.fromkeys((row["panel"], row["data"], row["analyser"]) for row in found.rows)
+    compared, labels = [place for place in places if place[0] in regions], list(tables)
+    for place in sorted(compared, key=lambda place: (place[0], labels.index(place[1]))):
+        _compare_region(found, *place)
+    for panel in regions:
+        if any(row["panel"] == panel for row in found.rows):
+            found.charts[panel] = _analyser_panel(found.rows, panel)
 
 
-def _panel_rows(
-    panel: str,
-    tables: dict[str, PairCounts],
-    reference: str,
-    chosen: list[str],
-    epsilons: tuple[float, ...] = BENCHMARK_EPSILONS,
-) -> list[Row]:
-    """Return the scores as rows."""
-    benchmark = benchmark_analysers(tables, epsilons, reference=reference, chosen=chosen, rng=SEED)
-    return [{"panel": panel, **asdict(score)} for score in benchmark.scores]
-
-
-def _compare_region(found: Finding, panel: str, label: str, analyser: str, region: str) -> None:
+def _compare_region(found: Finding, panel: str, label: str, analyser: str) -> None:
     """Compare the number of budgets at which an analyser is in the paper's region on a dataset."""
+    region = found.paper.regions[panel][analyser]
     cell = {"panel": panel, "data": label, "analyser": analyser, "region": region}
     hits = sum(cell.items() <= row.items() for row in found.rows)
     status = standing(label)
