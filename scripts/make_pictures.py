@@ -20,7 +20,7 @@ import numpy as np
 
 import seepage as sp
 from seepage.charts import chart_of, finish
-from seepage.charts.panels import about_chart
+from seepage.charts.results import about_chart
 from seepage.designs.strategies import NO_NOISE, OPTIMAL_SMP, SPLIT
 from seepage.plan.plan_precision import THIS_PLAN, plan_precision
 

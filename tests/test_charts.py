@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.charts import OBJECT_MEMBERS, panels, printable_names, results, scatter
+from seepage.charts import OBJECT_MEMBERS, curve_panels, panels, printable_names, results
 from seepage.data.datasets.survey import survey_joint
 
 
@@ -212,12 +212,12 @@ def test_names_are_drawable_and_those_that_differ_stay_different():
 def test_every_chart_takes_any_name():
     charts = [
         function
-        for module in (panels, results, scatter)
+        for module in (panels, results)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     ]
-    assert len(charts) == 16
-    assert all(function.__wrapped__ for function in charts)
+    assert len(charts) == 15
+    assert all(function.__wrapped__ for function in [curve_panels, *charts])
 
 
 def test_the_page_and_the_charts_have_one_colour_for_each_kind():
@@ -246,6 +246,6 @@ def test_questions_of_shaped_reports_are_drawn_in_grey_beside_budgets():
     totals = [{"attribute": name, "total": 1.0, "limit": 2.0} for name in "ab"]
     asked = [question(1, "a", 1.0), question(2, "a", None), question(2, "b", None)]
     for questions, grey in ((asked, 2), (asked[1:], 2), (asked[:1], 0)):
-        drawn = panels.forms_chart(questions, totals, "exact, certified")
+        drawn = results.forms_chart(questions, totals, "exact, certified")
         svg = drawn._repr_mimebundle_()["image/svg+xml"]
-        assert svg.count(f'fill="{panels.SHAPED}"') == grey
+        assert svg.count(f'fill="{results.SHAPED}"') == grey

@@ -16,8 +16,7 @@ from seepage._options import MECHANISMS
 from seepage._pages import render_page, template_text
 from seepage.analysis import Analysis
 from seepage.charts import inline_svg
-from seepage.charts.panels import about_chart
-from seepage.charts.results import totals_chart
+from seepage.charts.results import about_chart, totals_chart
 from seepage.data import MISSING, how_many, sample_caution, short_list
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError

@@ -232,9 +232,9 @@ def test_a_mechanism_that_cannot_estimate_every_frequency_stays_in_the_results()
     assert limited.zero_one_error == pytest.approx(limited.expected_zero_one_error, abs=0.01)
     assert 0 < limited.normalised_tcpl < 1
     assert found.to_arrow().column("frequency_error").null_count == 1
-    assert len(found.chart().to_dict()["hconcat"]) == 3
+    assert len(found.chart().to_dict()["concat"]) == 3
     alone = sp.benchmark_mechanisms(pairs, [1.0], mechanisms={"for means": mixed})
-    assert len(alone.chart().to_dict()["hconcat"]) == 1
+    assert len(alone.chart().to_dict()["concat"]) == 1
 
 
 def test_a_mechanism_object_is_a_reference_too() -> None:
@@ -248,7 +248,7 @@ def test_a_mechanism_object_is_a_reference_too() -> None:
 
 
 def test_every_registered_analyser_has_a_mark_of_its_own() -> None:
-    from seepage.charts.scatter import SHAPES
+    from seepage.charts.panels import SHAPES
     from seepage.study.baselines import ANALYSERS
 
     assert len(set(SHAPES)) == len(SHAPES) >= len(ANALYSERS)

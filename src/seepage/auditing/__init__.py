@@ -244,7 +244,7 @@ class Audit(Result):
 
     def chart(self) -> Any:
         """Return realised epsilons and claims as an Altair chart."""
-        from seepage.charts.panels import audit_chart
+        from seepage.charts.results import audit_chart
 
         return audit_chart([one.row for one in self.claims], self.name)
 

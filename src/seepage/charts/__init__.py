@@ -200,6 +200,76 @@ def finish(chart: Any, title: str = "", subtitle: str = "", **size: Any) -> Any:
     )
 
 
+CURVES = 400, 280
+"""Width and height of a panel of lines, in pixels."""
+
+DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
+"""Dash patterns: solid, then three dashed ones."""
+
+
+@printable_names
+def curve_panels(
+    rows: Rows,
+    *,
+    x_title: str,
+    series: list[str],
+    dashed: dict[str, int] | None = None,
+    diagonal: str = "",
+    top: float | None = None,
+) -> Any:
+    """Return lines, one panel for each value of `panel`.
+
+    Parameters
+    ----------
+    rows
+        With `panel`, `axis` (the title of its values' axis), `series`, `x`, `y`.
+    x_title
+        The title of the horizontal axis.
+    series
+        The lines in the order of the legend.
+    dashed
+        The index in `DASHES` by series; 0, solid, by default.
+    diagonal
+        The label of the line y = x, which is drawn in grey unless this is empty.
+    top
+        The end of the vertical axis, where lines are cut; by default all are drawn whole.
+    """
+    side: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
+    entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=side)
+    scale = alt.Scale() if top is None else alt.Scale(domain=[0, top])
+    dashes = [DASHES[(dashed or {}).get(name, 0)] for name in series]
+
+    def draw(panel: str, chosen: Rows) -> Any:
+        dots = alt.OverlayMarkDef(size=28)
+        lines = (
+            chart_of(chosen)
+            .mark_line(point=dots, strokeWidth=2, clip=top is not None)
+            .encode(
+                x=alt.X("x:Q", title=x_title),
+                y=alt.Y("y:Q", title=chosen[0]["axis"], scale=scale),
+                color=coloured("series", series, legend=entries),
+                strokeDash=alt.StrokeDash(
+                    "series:N", sort=series, scale=alt.Scale(domain=series, range=dashes)
+                ),
+                tooltip=["series:N", "x:Q", "y:Q"],
+            )
+        )
+        if not diagonal:
+            return lines
+        return _diagonal(max(row["x"] for row in chosen), diagonal) + lines
+
+    return in_panels(rows, draw, CURVES)
+
+
+def _diagonal(end: float, label: str) -> Any:
+    """Return the grey line y = x from 0 to `end`, with a label at its end."""
+    line = chart_of([{"x": 0, "y": 0}, {"x": end, "y": end}]).mark_line(**DIAGONAL)
+    text = chart_of([{"x": end, "y": end, "text": label}]).mark_text(
+        color=DIAGONAL["color"], align="right", dx=-6, dy=-6, fontSize=11
+    )
+    return line.encode(x="x:Q", y="y:Q") + text.encode(x="x:Q", y="y:Q", text="text:N")
+
+
 # Display in notebooks ----------------------------------------------------------------------------
 
 

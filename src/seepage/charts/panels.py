@@ -1,4 +1,4 @@
-"""Charts in panels: bars, lines over a budget, histograms, spreads within bins, forms, claims."""
+"""Charts of leakage against epsilon and delta, and of the paper's figures, in panels."""
 
 import math
 from typing import Any
@@ -7,21 +7,112 @@ import altair as alt
 
 from seepage import charts
 from seepage.charts import Rows, printable_names
-
-BARS, CURVES, HISTOGRAM, SPREAD = 240, (400, 280), (240, 170), (420, 280)
-"""Height of panels of bars, and width and height of those of each other kind, in pixels."""
-
-AUDITED = ("epsilon", "lower", "upper")
-"""Numbers of a claim that are drawn where they are finite."""
-
-SHAPED = "#c8c8c8"
-"""Colour of the questions of a shaped report, which have no separate budgets."""
+from seepage.errors import InputError
 
 SMALLEST_DELTA = 1e-30
 """Deltas below this are not drawn."""
 
-DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
-"""Dash patterns: solid, then three dashed ones."""
+BARS, HISTOGRAM, SPREAD = 240, (240, 170), (420, 280)
+"""Height of panels of bars, and width and height of those of each other kind, in pixels."""
+
+SHAPES = [
+    *("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"),
+    "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z",  # a star
+    "triangle-left",
+    "M-.9,-.6L-.6,-.9L0,-.3L.6,-.9L.9,-.6L.3,0L.9,.6L.6,.9L0,.3L-.6,.9L-.9,.6L-.3,0Z",  # an x
+    "M1,0L.5,.87L-.5,.87L-1,0L-.5,-.87L.5,-.87Z",  # a hexagon
+    "M-.8,-.8L.8,-.8L-.8,.8L.8,.8Z",  # an hourglass
+    "M-.8,-.8L-.8,.8L.8,-.8L.8,.8Z",  # a bow tie
+    "M-1,-.3L1,-.3L1,.3L-1,.3Z",  # a bar
+    "M-.3,-1L.3,-1L.3,1L-.3,1Z",  # an upright bar
+    "M-1,.5A1,1,0,0,1,1,.5Z",  # a half-disc
+]
+"""One mark for each of 16 analysers or mechanisms; beyond, marks are repeated."""
+
+SIDE = 340
+"""Side of a panel, in pixels."""
+
+BELOW, ABOVE = 0.1, 0.12
+"""Margins around the points, as shares of each axis: the labels of P1 and R1 are below 0."""
+
+MIN_EXTENT, MIN_SHARE = 0.05, 0.25
+"""Minimum end of an axis, absolute and as a share of the end of the other axis."""
+
+UNSIGNED = "datum.value < 0 ? '' : datum.label"
+"""Labels of an axis without those of negative numbers."""
+
+AGREEMENT_SIDE = 380
+
+POWERS = [10.0**power for power in range(-12, 7)]
+"""Ticks of a logarithmic axis; those beyond its ends are not drawn."""
+
+MAX_LARGE_POINTS = 100
+"""Maximum number of points that are drawn large."""
+
+
+@printable_names
+def curve_chart(epsilons: list[float], values: list[float], saturation: float, pair: str) -> Any:
+    """Return leakage against epsilon, with the upper bound epsilon and the saturation level.
+
+    A single budget is drawn as a point; an empty list raises an InputError.
+
+    Parameters
+    ----------
+    epsilons, values
+        The budgets and the leakage bound at each.
+    saturation
+        The limit of the leakage for epsilon to infinity; not drawn if infinite.
+    pair
+        The direction, such as "occupation -> sex".
+    """
+    if not epsilons:
+        raise InputError(
+            "epsilons must not be empty for a chart of the curve", parameter="epsilons"
+        )
+    title = f"Leakage bound, {pair}"
+    lines = {"leakage": values, "epsilon (perfect correlation)": epsilons}
+    if math.isfinite(saturation):
+        lines["saturation"] = [saturation] * len(epsilons)
+    rows = [
+        {"panel": title, "axis": "Leakage (nats)", "series": line, "x": epsilon, "y": value}
+        for line, heights in lines.items()
+        for epsilon, value in zip(epsilons, heights, strict=True)
+    ]
+    top = 1.25 * max(values) or max(epsilons) or 1.0
+    dashed = {line: index for index, line in enumerate(lines)}
+    series = list(lines)
+    return charts.curve_panels(
+        rows, x_title="Epsilon of the source", series=series, dashed=dashed, top=top
+    )
+
+
+@printable_names
+def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float, float]) -> Any:
+    """Return delta against the leakage on a logarithmic axis, with one point marked.
+
+    Parameters
+    ----------
+    leakages, deltas
+        The curve; where delta is 0 it is not drawn.
+    point
+        The leakage and delta that are shown elsewhere.
+    """
+    curve = [
+        {"leakage": value, "delta": delta}
+        for value, delta in zip(leakages, deltas, strict=True)
+        if delta > SMALLEST_DELTA
+    ]
+    x = alt.X("leakage:Q", title="Leakage l (nats)")
+    y = alt.Y("delta:Q", title="Delta", scale=alt.Scale(type="log"), axis=alt.Axis(format="e"))
+    tooltip = [alt.Tooltip("leakage:Q", format=".4f"), alt.Tooltip("delta:Q", format=".2g")]
+    lines = charts.chart_of(curve).mark_line(point=len(curve) == 1).encode(x=x, y=y)
+    shown = [{"leakage": point[0], "delta": point[1]}] if point[1] > SMALLEST_DELTA else []
+    marked = charts.chart_of(shown).mark_point(
+        filled=True, size=90, color=charts.PALETTE[1], opacity=1
+    )
+    layers = lines + marked.encode(x=x, y=y, tooltip=tooltip)
+    heading = "Every pair (l, delta) of one leakage; the dot is the one shown elsewhere"
+    return charts.finish(layers, heading, width=420, height=300)
 
 
 @printable_names
@@ -68,69 +159,6 @@ def bar_panels(
 
     size = 20 * len(groups) * len(series), BARS
     return charts.in_panels(rows, draw, size, columns=3, same_y=True)
-
-
-@printable_names
-def curve_panels(
-    rows: Rows,
-    *,
-    x_title: str,
-    series: list[str],
-    dashed: dict[str, int] | None = None,
-    diagonal: str = "",
-    top: float | None = None,
-) -> Any:
-    """Return lines, one panel for each value of `panel`.
-
-    Parameters
-    ----------
-    rows
-        With `panel`, `axis` (the title of its values' axis), `series`, `x`, `y`.
-    x_title
-        The title of the horizontal axis.
-    series
-        The lines in the order of the legend.
-    dashed
-        The index in `DASHES` by series; 0, solid, by default.
-    diagonal
-        The label of the line y = x, which is drawn in grey unless this is empty.
-    top
-        The end of the vertical axis, where lines are cut; by default all are drawn whole.
-    """
-    side: Any = "top" if len(charts.distinct_in(rows, "panel")) > 1 else "right"
-    entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=side)
-    scale = alt.Scale() if top is None else alt.Scale(domain=[0, top])
-    dashes = [DASHES[(dashed or {}).get(name, 0)] for name in series]
-
-    def draw(panel: str, chosen: Rows) -> Any:
-        dots = alt.OverlayMarkDef(size=28)
-        lines = (
-            charts.chart_of(chosen)
-            .mark_line(point=dots, strokeWidth=2, clip=top is not None)
-            .encode(
-                x=alt.X("x:Q", title=x_title),
-                y=alt.Y("y:Q", title=chosen[0]["axis"], scale=scale),
-                color=charts.coloured("series", series, legend=entries),
-                strokeDash=alt.StrokeDash(
-                    "series:N", sort=series, scale=alt.Scale(domain=series, range=dashes)
-                ),
-                tooltip=["series:N", "x:Q", "y:Q"],
-            )
-        )
-        if not diagonal:
-            return lines
-        return _diagonal(max(row["x"] for row in chosen), diagonal) + lines
-
-    return charts.in_panels(rows, draw, CURVES)
-
-
-def _diagonal(end: float, label: str) -> Any:
-    """Return the grey line y = x from 0 to `end`, with a label at its end."""
-    line = charts.chart_of([{"x": 0, "y": 0}, {"x": end, "y": end}]).mark_line(**charts.DIAGONAL)
-    text = charts.chart_of([{"x": end, "y": end, "text": label}]).mark_text(
-        color=charts.DIAGONAL["color"], align="right", dx=-6, dy=-6, fontSize=11
-    )
-    return line.encode(x="x:Q", y="y:Q") + text.encode(x="x:Q", y="y:Q", text="text:N")
 
 
 @printable_names
@@ -195,175 +223,165 @@ def spread_panels(rows: Rows, y_title: str) -> Any:
 
 
 @printable_names
-def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
-    """Return forms as columns, shares of several above, and the totals of attributes beside them.
+def analyser_chart(rows: Rows) -> Any:
+    """Return undershoot against overshoot, with the regions P1, R1, R2 and R3 labelled.
 
     Parameters
     ----------
-    questions
-        One for each question: `form`, its `share`, `attribute`, `mechanism`, `epsilon` (None for a
-        shaped report of all answers).
-    attributes
-        One for each attribute: `attribute`, `total`, `limit` (or None).
-    guarantee
-        The guarantee of the totals, for the title.
+    rows
+        Scores with `data`, `analyser`, `epsilon`, `undershoot`, `overshoot`, `reference`.
     """
-    order = [row["attribute"] for row in attributes]
-    forms = {row["form"]: row["share"] for row in questions}
-    width = max(160, min(900, 46 * len(forms)))
-    title = "Who is asked what"
-    if any(row["epsilon"] is None for row in questions):
-        title += " (grey: one shaped report)"
-    height = alt.Step(charts.STEP)
-    asked = _questions(questions, order).properties(width=width, height=height, title=title)
-    totals = _total_bars(attributes).properties(
-        width=220, height=height, title=f"Totals ({guarantee})"
-    )
-    if len(forms) == 1:
-        return charts.finish(asked | totals)
-    return charts.finish(_shares(forms).properties(width=width, height=60) & (asked | totals))
+    largest = {axis: max(row[axis] for row in rows) for axis in ("undershoot", "overshoot")}
+    minimum = max(MIN_SHARE * max(largest.values()), MIN_EXTENT)
+    ends = {axis: max(value, minimum) for axis, value in largest.items()}
+    names = sorted({row["analyser"] for row in rows})
 
-
-def _shares(forms: dict[int, float]) -> Any:
-    """Return a bar chart of the share of each form."""
-    bars = charts.chart_of([{"form": form, "share": share} for form, share in forms.items()])
-    return (
-        bars.mark_bar(color=charts.PALETTE[0])
-        .encode(
-            x=alt.X("form:O", title=None, axis=alt.Axis(labels=False, ticks=False)),
-            y=alt.Y("share:Q", title="people", axis=alt.Axis(format="%", tickCount=3)),
-            tooltip=["form:O", alt.Tooltip("share:Q", format=".3%")],
+    def draw(data: str, chosen: Rows) -> Any:
+        drawn = _regions(ends) + _scores(chosen, rows, "analyser", names, size=130).encode(
+            x=_axis("undershoot", "Normalised undershoot (leakage missed) →", ends),
+            y=_axis("overshoot", "Normalised overshoot (needless noise) →", ends),
+            tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
         )
-        .properties(title="Share of people who get each form")
+        return drawn.properties(title=f"{data}: against {chosen[0]['reference']}")
+
+    return charts.in_panels(
+        rows, draw, (SIDE, SIDE), key="data", columns=len(charts.distinct_in(rows, "data"))
     )
 
 
-def _questions(questions: Rows, order: list[str]) -> Any:
-    """Return a grid of questions coloured by budget, those of shaped reports in grey."""
-    scale = alt.Scale(
-        scheme="blues", domain=[0, max(row["epsilon"] or 0 for row in questions) or 1]
-    )
-    budgets = alt.Color(
-        "epsilon:Q", title="budget (nats)", scale=scale, legend=alt.Legend(orient="right")
-    )
-    tooltip = ["form:O", "attribute:N", "mechanism:N", alt.Tooltip("epsilon:Q", format=".4f")]
-    cells = charts.chart_of(questions).mark_rect(stroke="white", invalid=None)
-    return cells.encode(
-        x=alt.X("form:O", title="form", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("attribute:N", sort=order, scale=alt.Scale(domain=order), title=None),
-        color=alt.condition("!isValid(datum.epsilon)", alt.value(SHAPED), budgets),
-        tooltip=tooltip,
+def _axis(field: str, title: str, ends: dict[str, float]) -> Any:
+    channel = alt.X if field == "undershoot" else alt.Y
+    domain = [-BELOW * ends[field], (1 + ABOVE) * ends[field]]
+    return channel(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(domain=domain, nice=False),
+        axis=alt.Axis(tickCount=6, format="~g", grid=False, labelExpr=UNSIGNED),
     )
 
 
-def _total_bars(rows: Rows) -> Any:
-    """Return the total of each attribute as a bar, its limit as a mark."""
-    order = [row["attribute"] for row in rows]
-    base = charts.chart_of(rows).encode(
-        y=charts.in_rows("attribute", order, labels=False, ticks=False)
+def _scores(rows: Rows, all_rows: Rows, field: str, names: list[str], size: int) -> Any:
+    """Return points of scores: shapes are the names of a field, colours the budgets of all rows."""
+    budgets = [f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in all_rows})]
+    shapes = alt.Scale(domain=names, range=SHAPES)
+    points = charts.chart_of([{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows])
+    return points.mark_point(size=size, filled=True, opacity=0.8).encode(
+        shape=alt.Shape(f"{field}:N", title=field.capitalize(), scale=shapes),
+        color=charts.coloured("epsilon", budgets, "Epsilon"),
     )
-    totals = base.mark_bar(color=charts.PALETTE[5], height=14).encode(
-        x=alt.X("total:Q", title="nats: total (bar), limit (mark)"),
-        tooltip=["attribute:N", "total:Q", "limit:Q"],
-    )
-    return totals + charts.limit_marks(base)
+
+
+def _regions(ends: dict[str, float]) -> Any:
+    """Return lines at 0 and the labels of the regions."""
+    right, top = ends["undershoot"], ends["overshoot"]
+    lines = charts.chart_of([{"zero": 0}]).mark_rule(**charts.DIAGONAL)
+    labels: list[tuple[float, float, str, Any, float, float]] = [
+        (0, 0, "P1 exact", "left", 10, 13),
+        (right * (1 + ABOVE), 0, "R1 underestimates", "right", -4, 13),
+        (0, top * (1 + 0.8 * ABOVE), "R2 overestimates", "left", 10, 0),
+        (right * 0.6, top * 0.6, "R3 both", "center", 0, 0),
+    ]
+    texts = [
+        charts.chart_of([{"x": x, "y": y, "text": text}])
+        .mark_text(color=charts.DIAGONAL["color"], fontSize=12, align=align, dx=dx, dy=dy)
+        .encode(x="x:Q", y="y:Q", text="text:N")
+        for x, y, text, align, dx, dy in labels
+    ]
+    return alt.layer(lines.encode(x="zero:Q"), lines.encode(y="zero:Q"), *texts)
 
 
 @printable_names
-def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float, float]) -> Any:
-    """Return delta against the leakage on a logarithmic axis, with one point marked.
+def mechanism_chart(given: Rows) -> Any:
+    """Return three panels of utility error against normalised total leakage.
+
+    The first two are the paper's: frequency and 0-1 error against the leakage of the inferred
+    value.  The third sets the frequency error against the leakage of the whole report.  Scores
+    without a frequency error are in the second panel only.
 
     Parameters
     ----------
-    leakages, deltas
-        The curve; where delta is 0 it is not drawn.
-    point
-        The leakage and delta that are shown elsewhere.
+    given
+        The fields of `MechanismScore`.
     """
-    curve = [
-        {"leakage": value, "delta": delta}
-        for value, delta in zip(leakages, deltas, strict=True)
-        if delta > SMALLEST_DELTA
+    panels = {
+        "Frequency error, inferred value": ("frequency_error", "normalised_tcpl_inferred"),
+        "0-1 error, inferred value": ("zero_one_error", "normalised_tcpl_inferred"),
+        "Frequency error, whole report": ("frequency_error", "normalised_tcpl"),
+    }
+    titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
+    names = charts.distinct_in(given, "mechanism")
+    rows = [
+        {**row, "panel": panel}
+        for panel, (error, _) in panels.items()
+        for row in given
+        if row[error] is not None
     ]
-    x = alt.X("leakage:Q", title="Leakage l (nats)")
-    y = alt.Y("delta:Q", title="Delta", scale=alt.Scale(type="log"), axis=alt.Axis(format="e"))
-    tooltip = [alt.Tooltip("leakage:Q", format=".4f"), alt.Tooltip("delta:Q", format=".2g")]
-    lines = charts.chart_of(curve).mark_line(point=len(curve) == 1).encode(x=x, y=y)
-    shown = [{"leakage": point[0], "delta": point[1]}] if point[1] > SMALLEST_DELTA else []
-    marked = charts.chart_of(shown).mark_point(
-        filled=True, size=90, color=charts.PALETTE[1], opacity=1
-    )
-    layers = lines + marked.encode(x=x, y=y, tooltip=tooltip)
-    heading = "Every pair (l, delta) of one leakage; the dot is the one shown elsewhere"
-    return charts.finish(layers, heading, width=420, height=300)
+
+    def draw(panel: str, chosen: Rows) -> Any:
+        error, leakage = panels[panel]
+        errors = [row[error] for row in chosen]
+        domain: Any = alt.Undefined if max(errors) > 0 else [0, 1]
+        log = error == "frequency_error" and min(errors) > 0
+        scale = alt.Scale(type="log" if log else "linear", domain=domain)
+        return _scores(chosen, given, "mechanism", names, size=110).encode(
+            x=alt.X(
+                f"{leakage}:Q",
+                title="Normalised TCPL (1 = Algorithm 2)",
+                scale=alt.Scale(domain=[0, 1.05], nice=False),
+            ),
+            y=alt.Y(
+                f"{error}:Q",
+                title=titles[error],
+                scale=scale,
+                axis=alt.Axis(format="~e" if log else "~g", tickCount=6),
+            ),
+            tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
+        )
+
+    return charts.in_panels(rows, draw, (SIDE - 60, SIDE - 60), columns=len(panels))
 
 
 @printable_names
-def about_chart(rows: Rows, target: str, subtitle: str, width: int = 480) -> Any:
-    """Return bars: the leakage about one attribute of a report of each other one.
+def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True) -> Any:
+    """Return a scatter chart of y against x, with the line y = x.
 
     Parameters
     ----------
     rows
-        With `source`, `leakage` and `delta`; and `own`, whether it is the attribute's own report.
-    target
-        The attribute that they tell about.
-    subtitle
-        Data, mechanism and budget.
-    width
-        The width of the bars' axis, in pixels; a page of a phone needs a narrow one.
+        With `panel`, `series` (the colour), `kind` (the shape), `label`, `x` and `y`.
+    x_title, y_title
+        The axes' titles.
+    log
+        Whether both axes are logarithmic.
     """
-    most = max(row["leakage"] for row in rows) or 1.0
-    base = charts.chart_of(rows).encode(
-        y=charts.in_rows("source"),
-        x=alt.X(
-            "leakage:Q",
-            title=f"leakage about {target} (nats)",
-            scale=alt.Scale(domain=[0, 1.1 * most]),
-        ),
-        tooltip=["source:N", alt.Tooltip("leakage:Q", format=".4f"), "delta:Q"],
+    ends = [min(min(r["x"], r["y"]) for r in rows), max(max(r["x"], r["y"]) for r in rows)]
+    scale = alt.Scale(type="log" if log else "linear", zero=False, nice=False, padding=15)
+    axis = alt.Axis(format="~g", values=POWERS) if log else alt.Axis(tickCount=6)
+    series, kinds = charts.distinct_in(rows, "series"), charts.distinct_in(rows, "kind")
+    shapes = alt.Shape(
+        "kind:N", title=None, sort=kinds, scale=alt.Scale(domain=kinds), legend=_legend(kinds)
     )
-    own = alt.when(alt.datum.own).then(alt.value("#999999")).otherwise(alt.value("#D55E00"))
-    bars = base.mark_bar().encode(color=own)
-    texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
-        text=alt.Text("leakage:Q", format=".2f")
-    )
-    title = f"What other answers tell about {target}"
-    return charts.finish(bars + texts, title, subtitle, width=width, height=alt.Step(charts.STEP))
+
+    def draw(panel: str, chosen: Rows) -> Any:
+        size = 30 if len(chosen) > MAX_LARGE_POINTS else 80
+        points = (
+            charts.chart_of(chosen)
+            .mark_point(size=size, filled=True, opacity=0.7)
+            .encode(
+                color=charts.coloured("series", series, legend=_legend(series)),
+                shape=shapes,
+                tooltip=["series:N", "kind:N", "label:N", "x:Q", "y:Q"],
+            )
+        )
+        line = charts.chart_of([{"x": end, "y": end} for end in ends]).mark_line(**charts.DIAGONAL)
+        return (line + points).encode(
+            x=alt.X("x:Q", title=x_title, scale=scale, axis=axis),
+            y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis),
+        )
+
+    return charts.in_panels(rows, draw, (AGREEMENT_SIDE, AGREEMENT_SIDE))
 
 
-@printable_names
-def audit_chart(rows: Rows, name: str = "") -> Any:
-    """Return realised epsilons as bars, their limits as lines, and the claims as marks.
-
-    Parameters
-    ----------
-    rows
-        One for each attribute: `attribute`, `epsilon`, `lower`, `upper`, `verdict` and `claim`, or
-        None.  An infinite epsilon is named and not drawn; nor is an infinite upper limit.
-    name
-        The name of the randomiser, for the title.
-    """
-    drawn = [
-        {
-            **{key: row[key] if math.isfinite(row[key]) else None for key in AUDITED},
-            "attribute": row["attribute"] + ("" if math.isfinite(row["epsilon"]) else ": infinite"),
-            "claim": row["claim"],
-            "verdict": row["verdict"],
-        }
-        for row in rows
-    ]
-    base = charts.chart_of(drawn).encode(
-        y=charts.in_rows("attribute", charts.distinct_in(drawn, "attribute"))
-    )
-    bars = base.mark_bar(height=12).encode(
-        x=alt.X("epsilon:Q", title="Realised epsilon (bar), its limits (line), claim (mark)"),
-        color=charts.coloured("verdict", ["not decided", "refuted", "holds"]),
-        tooltip=["attribute:N", "verdict:N", *(f"{key}:Q" for key in AUDITED), "claim:Q"],
-    )
-    limited = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
-    lines = limited.mark_rule(strokeWidth=2).encode(x="lower:Q", x2="upper:Q")
-    layers = bars + lines + charts.limit_marks(base, "claim", "black")
-    return charts.finish(
-        layers, charts.titled("Audit", name), width=CURVES[0], height=alt.Step(charts.STEP)
-    )
+def _legend(entries: list[str]) -> Any:
+    """Return a legend, or None for a single entry."""
+    return alt.Legend(labelLimit=260) if len(entries) > 1 else None

@@ -1,4 +1,4 @@
-"""Charts of results: matrix, curve of one pair, totals, realised losses, plan."""
+"""Charts of results: matrix, totals, realised losses, forms, audits, estimated tables."""
 
 import math
 from typing import Any
@@ -7,8 +7,6 @@ import altair as alt
 
 from seepage import charts
 from seepage.charts import Rows, printable_names
-from seepage.charts.panels import curve_panels
-from seepage.errors import InputError
 
 CELL = 26
 """Side of a cell of a matrix, in pixels."""
@@ -33,6 +31,12 @@ SHAPES = ["square", "diamond", "cross", "circle", "triangle-up", "triangle-down"
 """Shapes of the guarantees of totals, in the order in which they are drawn."""
 
 _DELTA = alt.Tooltip("delta:Q", format=".2g")
+
+AUDITED = ("epsilon", "lower", "upper")
+"""Numbers of a claim that are drawn where they are finite."""
+
+SHAPED = "#c8c8c8"
+"""Colour of the questions of a shaped report, which have no separate budgets."""
 
 EXPERIENCED = ["promised epsilon", "nine in ten people", "the median person"]
 """Legend of the marks of `experience_chart`."""
@@ -98,42 +102,6 @@ def matrix_chart(
         )
     title = charts.titled("Leakage from source to target", name)
     return charts.finish(alt.layer(*layers), title, subtitle, width=side, height=side)
-
-
-@printable_names
-def curve_chart(epsilons: list[float], values: list[float], saturation: float, pair: str) -> Any:
-    """Return leakage against epsilon, with the upper bound epsilon and the saturation level.
-
-    A single budget is drawn as a point; an empty list raises an InputError.
-
-    Parameters
-    ----------
-    epsilons, values
-        The budgets and the leakage bound at each.
-    saturation
-        The limit of the leakage for epsilon to infinity; not drawn if infinite.
-    pair
-        The direction, such as "occupation -> sex".
-    """
-    if not epsilons:
-        raise InputError(
-            "epsilons must not be empty for a chart of the curve", parameter="epsilons"
-        )
-    title = f"Leakage bound, {pair}"
-    lines = {"leakage": values, "epsilon (perfect correlation)": epsilons}
-    if math.isfinite(saturation):
-        lines["saturation"] = [saturation] * len(epsilons)
-    rows = [
-        {"panel": title, "axis": "Leakage (nats)", "series": line, "x": epsilon, "y": value}
-        for line, heights in lines.items()
-        for epsilon, value in zip(epsilons, heights, strict=True)
-    ]
-    top = 1.25 * max(values) or max(epsilons) or 1.0
-    dashed = {line: index for index, line in enumerate(lines)}
-    series = list(lines)
-    return curve_panels(
-        rows, x_title="Epsilon of the source", series=series, dashed=dashed, top=top
-    )
 
 
 @printable_names
@@ -224,3 +192,179 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
     return charts.finish(
         alt.layer(*layers), title, about, width=WIDTH, height=alt.Step(charts.STEP)
     )
+
+
+@printable_names
+def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
+    """Return forms as columns, shares of several above, and the totals of attributes beside them.
+
+    Parameters
+    ----------
+    questions
+        One for each question: `form`, its `share`, `attribute`, `mechanism`, `epsilon` (None for a
+        shaped report of all answers).
+    attributes
+        One for each attribute: `attribute`, `total`, `limit` (or None).
+    guarantee
+        The guarantee of the totals, for the title.
+    """
+    order = [row["attribute"] for row in attributes]
+    forms = {row["form"]: row["share"] for row in questions}
+    width = max(160, min(900, 46 * len(forms)))
+    title = "Who is asked what"
+    if any(row["epsilon"] is None for row in questions):
+        title += " (grey: one shaped report)"
+    height = alt.Step(charts.STEP)
+    asked = _questions(questions, order).properties(width=width, height=height, title=title)
+    totals = _total_bars(attributes).properties(
+        width=220, height=height, title=f"Totals ({guarantee})"
+    )
+    if len(forms) == 1:
+        return charts.finish(asked | totals)
+    return charts.finish(_shares(forms).properties(width=width, height=60) & (asked | totals))
+
+
+def _shares(forms: dict[int, float]) -> Any:
+    """Return a bar chart of the share of each form."""
+    bars = charts.chart_of([{"form": form, "share": share} for form, share in forms.items()])
+    return (
+        bars.mark_bar(color=charts.PALETTE[0])
+        .encode(
+            x=alt.X("form:O", title=None, axis=alt.Axis(labels=False, ticks=False)),
+            y=alt.Y("share:Q", title="people", axis=alt.Axis(format="%", tickCount=3)),
+            tooltip=["form:O", alt.Tooltip("share:Q", format=".3%")],
+        )
+        .properties(title="Share of people who get each form")
+    )
+
+
+def _questions(questions: Rows, order: list[str]) -> Any:
+    """Return a grid of questions coloured by budget, those of shaped reports in grey."""
+    scale = alt.Scale(
+        scheme="blues", domain=[0, max(row["epsilon"] or 0 for row in questions) or 1]
+    )
+    budgets = alt.Color(
+        "epsilon:Q", title="budget (nats)", scale=scale, legend=alt.Legend(orient="right")
+    )
+    tooltip = ["form:O", "attribute:N", "mechanism:N", alt.Tooltip("epsilon:Q", format=".4f")]
+    cells = charts.chart_of(questions).mark_rect(stroke="white", invalid=None)
+    return cells.encode(
+        x=alt.X("form:O", title="form", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("attribute:N", sort=order, scale=alt.Scale(domain=order), title=None),
+        color=alt.condition("!isValid(datum.epsilon)", alt.value(SHAPED), budgets),
+        tooltip=tooltip,
+    )
+
+
+def _total_bars(rows: Rows) -> Any:
+    """Return the total of each attribute as a bar, its limit as a mark."""
+    order = [row["attribute"] for row in rows]
+    base = charts.chart_of(rows).encode(
+        y=charts.in_rows("attribute", order, labels=False, ticks=False)
+    )
+    totals = base.mark_bar(color=charts.PALETTE[5], height=14).encode(
+        x=alt.X("total:Q", title="nats: total (bar), limit (mark)"),
+        tooltip=["attribute:N", "total:Q", "limit:Q"],
+    )
+    return totals + charts.limit_marks(base)
+
+
+@printable_names
+def about_chart(rows: Rows, target: str, subtitle: str, width: int = 480) -> Any:
+    """Return bars: the leakage about one attribute of a report of each other one.
+
+    Parameters
+    ----------
+    rows
+        With `source`, `leakage` and `delta`; and `own`, whether it is the attribute's own report.
+    target
+        The attribute that they tell about.
+    subtitle
+        Data, mechanism and budget.
+    width
+        The width of the bars' axis, in pixels; a page of a phone needs a narrow one.
+    """
+    most = max(row["leakage"] for row in rows) or 1.0
+    base = charts.chart_of(rows).encode(
+        y=charts.in_rows("source"),
+        x=alt.X(
+            "leakage:Q",
+            title=f"leakage about {target} (nats)",
+            scale=alt.Scale(domain=[0, 1.1 * most]),
+        ),
+        tooltip=["source:N", alt.Tooltip("leakage:Q", format=".4f"), "delta:Q"],
+    )
+    own = alt.when(alt.datum.own).then(alt.value("#999999")).otherwise(alt.value("#D55E00"))
+    bars = base.mark_bar().encode(color=own)
+    texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
+        text=alt.Text("leakage:Q", format=".2f")
+    )
+    title = f"What other answers tell about {target}"
+    return charts.finish(bars + texts, title, subtitle, width=width, height=alt.Step(charts.STEP))
+
+
+@printable_names
+def audit_chart(rows: Rows, name: str = "") -> Any:
+    """Return realised epsilons as bars, their limits as lines, and the claims as marks.
+
+    Parameters
+    ----------
+    rows
+        One for each attribute: `attribute`, `epsilon`, `lower`, `upper`, `verdict` and `claim`, or
+        None.  An infinite epsilon is named and not drawn; nor is an infinite upper limit.
+    name
+        The name of the randomiser, for the title.
+    """
+    drawn = [
+        {
+            **{key: row[key] if math.isfinite(row[key]) else None for key in AUDITED},
+            "attribute": row["attribute"] + ("" if math.isfinite(row["epsilon"]) else ": infinite"),
+            "claim": row["claim"],
+            "verdict": row["verdict"],
+        }
+        for row in rows
+    ]
+    base = charts.chart_of(drawn).encode(
+        y=charts.in_rows("attribute", charts.distinct_in(drawn, "attribute"))
+    )
+    bars = base.mark_bar(height=12).encode(
+        x=alt.X("epsilon:Q", title="Realised epsilon (bar), its limits (line), claim (mark)"),
+        color=charts.coloured("verdict", ["not decided", "refuted", "holds"]),
+        tooltip=["attribute:N", "verdict:N", *(f"{key}:Q" for key in AUDITED), "claim:Q"],
+    )
+    limited = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
+    lines = limited.mark_rule(strokeWidth=2).encode(x="lower:Q", x2="upper:Q")
+    layers = bars + lines + charts.limit_marks(base, "claim", "black")
+    return charts.finish(
+        layers, charts.titled("Audit", name), width=charts.CURVES[0], height=alt.Step(charts.STEP)
+    )
+
+
+@printable_names
+def estimates_chart(rows: Rows, title: str, names: list[str]) -> Any:
+    """Return estimated numbers as points with 95 % intervals, coloured by the first attribute.
+
+    Parameters
+    ----------
+    rows
+        `label` (the values of the other attributes), `colour` (that of the first), `estimate`,
+        `lower` and `upper`.
+    title
+        What the numbers are.
+    names
+        The attributes.
+    """
+    colours = charts.distinct_in(rows, "colour")
+    how: Any = {"color": alt.value(charts.PALETTE[0])}
+    if len(names) > 1:
+        offset = alt.YOffset("colour:N", sort=colours)
+        how = {"color": charts.coloured("colour", colours, names[0]), "yOffset": offset}
+    labels = charts.in_rows("label", charts.distinct_in(rows, "label"))
+    base = charts.chart_of(rows).encode(y=labels.title(", ".join(names[1:]) or None), **how)
+    intervals = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("lower:Q", title=f"{title}, with 95 % intervals"), x2="upper:Q"
+    )
+    tooltip = ["label:N", "colour:N", *(f"{one}:Q" for one in ("estimate", "lower", "upper"))]
+    points = base.mark_circle(size=60, opacity=1).encode(x="estimate:Q", tooltip=tooltip)
+    height = alt.Step(max(charts.STEP, 11 * len(colours) if len(names) > 1 else 0))
+    return charts.finish(intervals + points, width=460, height=height)

@@ -121,7 +121,7 @@ class EstimatedCells(Result):
 
     def chart(self) -> Any:
         """Return an Altair chart: one point with its interval per cell."""
-        from seepage.charts.scatter import estimates_chart
+        from seepage.charts.results import estimates_chart
 
         columns = self._columns()
         names = [attribute.name for attribute in self.attributes]

@@ -228,7 +228,7 @@ class LeakageCurve(Result):
 
     def chart(self) -> Any:
         """Return the curve as an Altair chart, with its saturation level."""
-        from seepage.charts.results import curve_chart
+        from seepage.charts.panels import curve_chart
 
         order = np.argsort(self.epsilons)
         return curve_chart(

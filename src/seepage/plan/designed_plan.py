@@ -194,7 +194,7 @@ class LimitComparison(Result):
 
     def chart(self) -> Any:
         """Return the half-width of a share and the whole record against the limit."""
-        from seepage.charts.panels import curve_panels
+        from seepage.charts import curve_panels
 
         columns, (design, rival) = self._columns(), ("the design", "one question each")
         rows = list[dict[str, Any]]()

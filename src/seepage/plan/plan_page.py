@@ -241,7 +241,7 @@ def _precision(precision: Precision) -> dict[str, Any]:
 
 def plan_picture(plan: Plan) -> Any:
     """Return an Altair chart of forms with their budgets and shares, totals and limits."""
-    from seepage.charts.panels import forms_chart
+    from seepage.charts.results import forms_chart
 
     title = f"{plan.guarantee}, {plan.kind}"
     attributes = [

@@ -106,7 +106,7 @@ class Benchmark(Result):
         Analysers: undershoot against overshoot, with the regions labelled.  Mechanisms: the two
         utilities against leakage, and a third panel with the leakage of the whole report.
         """
-        from seepage.charts.scatter import analyser_chart, mechanism_chart
+        from seepage.charts.panels import analyser_chart, mechanism_chart
 
         tables, rows = self.tables.items(), [asdict(score) for score in self.scores]
         sizes = {name: how_many(pairs) for name, pairs in tables if sample_caution(pairs)}

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from seepage.charts import save_chart
-from seepage.charts.panels import bar_panels, curve_panels, histogram_panels, spread_panels
-from seepage.charts.scatter import agreement_chart
+from seepage.charts import curve_panels, save_chart
+from seepage.charts.panels import agreement_chart, bar_panels, histogram_panels, spread_panels
 
 
 def _words(chart, tmp_path):

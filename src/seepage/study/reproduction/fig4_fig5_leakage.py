@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.charts.panels import bar_panels, curve_panels, histogram_panels, spread_panels
+from seepage.charts import curve_panels
+from seepage.charts.panels import bar_panels, histogram_panels, spread_panels
 from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records

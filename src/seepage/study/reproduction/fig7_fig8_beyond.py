@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage.charts.panels import curve_panels
-from seepage.charts.scatter import agreement_chart, mechanism_chart
+from seepage.charts import curve_panels
+from seepage.charts.panels import agreement_chart, mechanism_chart
 from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage._numerics import Floats, Integers
-from seepage.charts.scatter import agreement_chart, analyser_chart
+from seepage.charts.panels import agreement_chart, analyser_chart
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
