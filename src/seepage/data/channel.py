@@ -12,8 +12,6 @@ from seepage.data import Attribute
 from seepage.errors import ChannelError, InputError
 
 ROW_SUM_TOLERANCE = 1e-9
-MAX_PRODUCT_CELLS = 1 << 12
-ONES = np.ones(64)
 NUMBER_KINDS = "biufO"
 """`dtype.kind` of arrays that can hold probabilities; `Fraction`s come as objects."""
 
@@ -63,10 +61,7 @@ def _check_probabilities(matrix: Floats, name: str) -> None:
 
 
 def _rows_sum_to_one(matrix: Floats) -> bool:
-    # Products are faster for small matrices; of large ones they would start the threads of BLAS.
-    width = matrix.shape[1]
-    small = width <= len(ONES) and matrix.size <= MAX_PRODUCT_CELLS
-    sums = (matrix.dot(ONES[:width]) if small else matrix.sum(axis=1)).tolist()
+    sums = matrix.sum(axis=1).tolist()
     return bool(1 - min(sums) <= ROW_SUM_TOLERANCE and max(sums) - 1 <= ROW_SUM_TOLERANCE)
 
 

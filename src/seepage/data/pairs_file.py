@@ -33,6 +33,9 @@ VERSION = 1
 DIGEST_KEY = b"seepage sha256"
 """Metadata key of the digest of the counts and the domain."""
 
+ERRORS = InputError, msgspec.DecodeError, LookupError, TypeError, ValueError, RecursionError
+"""What the content of a damaged file raises."""
+
 COLUMNS = ["cell", "count"]
 """The columns that the package reads; the others are for readers of Parquet."""
 
@@ -49,19 +52,14 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     population: int | None = None
     pooled: bool = False
 
-    @classmethod
-    def of(cls, pairs: PairCounts) -> "_Header":
-        attributes = pairs.domain.to_dicts()
-        counted = pairs.records, attributes, pairs.population, pairs.pooled
-        return cls("seepage pair counts", VERSION, *counted)
-
 
 def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
     """Write pair counts to a Parquet file, atomically; a new file has mode 0600."""
     import pyarrow.parquet as pq
 
     columns, cells = long_form(pairs)
-    header = msgspec.json.encode(_Header.of(pairs))
+    counted = pairs.records, pairs.domain.to_dicts(), pairs.population, pairs.pooled
+    header = msgspec.json.encode(_Header("seepage pair counts", VERSION, *counted))
     table = columns.append_column("cell", [cells])
     digest = _digest(header, cells, columns["count"].to_numpy())
     table = table.replace_schema_metadata({FILE_KEY: header, DIGEST_KEY: digest})
@@ -116,25 +114,30 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     file = _checks.input_path(path)
     table = _read(file)
     metadata = table.schema.metadata or {}
-    header = _read_header(file, metadata.get(FILE_KEY))
+    if FILE_KEY not in metadata:
+        raise TableError(
+            f"{file} is a Parquet file, but not of pair counts; if it is a table, count it first"
+        )
     try:
+        version = msgspec.json.decode(metadata[FILE_KEY], type=_FormatVersion).version
+        if version != VERSION:
+            raise DomainError(
+                f"it has version {version} of the format, this seepage reads {VERSION}; "
+                "use the seepage that wrote it, or a newer one"
+            )
+        header = msgspec.json.decode(metadata[FILE_KEY], type=_Header)
         cells, counts = (_integers(table.column(name).combine_chunks()) for name in COLUMNS)
         if _digest(metadata[FILE_KEY], cells, counts) != metadata.get(DIGEST_KEY):
             raise DomainError("it was changed after it was written")
         domain = Domain.from_dicts(header.attributes)
-        starts, values = marginal_offsets(domain.sizes), sum(domain.sizes)
-        content = np.zeros(values + pair_offsets(domain.sizes)[-1], dtype=np.int64)
+        starts = marginal_offsets(domain.sizes)
+        content = np.zeros(starts[-1] + pair_offsets(domain.sizes)[-1], dtype=np.int64)
         content[cells] = counts
-        marginals = np.split(content[:values], starts[1:-1])
-        return PairCounts(
-            domain,
-            marginals,
-            content[values:],
-            population=header.population,
-            pooled=header.pooled,
-        )
-    except (InputError, KeyError, IndexError, TypeError, ValueError) as problem:
-        raise _damaged(file, str(problem)) from None
+        *marginals, tables = np.split(content, starts[1:])
+        population, pooled = header.population, header.pooled
+        return PairCounts(domain, marginals, tables, population=population, pooled=pooled)
+    except ERRORS as problem:
+        raise TableError(f"{file} is not a valid file of pair counts: {problem}") from None
 
 
 def _integers(array: "pa.Array") -> Integers:
@@ -158,24 +161,3 @@ def _read(file: Path) -> "pa.Table":
         raise TableError(f"{file} cannot be read: permission denied") from None
     except (OSError, UnicodeError, pa.ArrowException):
         raise TableError(f"{file} is not a Parquet file, or is truncated or damaged") from None
-
-
-def _read_header(file: Path, metadata: bytes | None) -> _Header:
-    if metadata is None:
-        raise TableError(
-            f"{file} is a Parquet file, but not of pair counts; if it is a table, count it first"
-        )
-    try:
-        version = msgspec.json.decode(metadata, type=_FormatVersion).version
-        if version != VERSION:
-            raise TableError(
-                f"{file} has version {version} of the format, this seepage reads {VERSION}; "
-                "use the seepage that wrote it, or a newer one"
-            )
-        return msgspec.json.decode(metadata, type=_Header)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
-        raise _damaged(file, str(problem)) from None
-
-
-def _damaged(file: Path, problem: str) -> TableError:
-    return TableError(f"{file} is not a valid file of pair counts: {problem}")
