@@ -156,16 +156,10 @@ class Domain:
             hint = _checks.near_miss(name, self.names)
             raise DomainError(f"there is no attribute {name!r}{hint}")
         try:
-            index = operator.index(name)
-        except TypeError:
-            raise DomainError(
-                f"an attribute must be a name or an index, got {_checks.shown(name)}"
-            ) from None
-        if not -len(self) <= index < len(self):
-            raise DomainError(
-                f"an attribute's index must be below {len(self)}, got {_checks.shown(index)}"
-            )
-        return index % len(self)
+            return range(len(self))[operator.index(name)]
+        except (TypeError, IndexError):
+            rule = f"an attribute must be a name or an index below {len(self)}"
+            raise DomainError(f"{rule}, got {_checks.shown(name)}") from None
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "Domain":
         """Return the domain of these attributes only, in this order."""
@@ -263,8 +257,6 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
     name
         The parameter's name, for messages.
     """
-    import numpy as np
-
     if isinstance(setting, Mapping):
         for attribute in setting:
             if attribute != ALL_OTHERS:
@@ -277,9 +269,8 @@ def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
                 f"{name} must be given for every attribute, {missing[0]!r} has none", parameter=name
             )
         return [setting[attribute] for attribute in domain.names]
-    if isinstance(setting, np.ndarray) and setting.ndim == 0:
-        setting = setting.item()
-    if isinstance(setting, (Sequence, np.ndarray)) and not isinstance(setting, str):
+    several = isinstance(setting, Sequence) or getattr(setting, "ndim", 0) == 1
+    if several and not isinstance(setting, str):
         if len(setting) != len(domain):
             raise InputError(
                 f"{name} must be one number or one for each of the {len(domain)} attributes, "

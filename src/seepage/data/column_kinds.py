@@ -7,7 +7,6 @@ options name is used whatever its kind.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -140,7 +139,7 @@ def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[st
 
     ordered = pa.types.is_dictionary(array.type) and array.type.ordered
     indices, values = encoded(array)
-    numbers, texts = np.full(len(values), np.nan), list[str | None]([None]) * len(values)
+    numbers, texts = np.full(len(values), np.nan), np.full(len(values), None, dtype=object)
     if is_number_type(values.type) or (is_text_type(values.type) and fields):
         found = numbers_of(values, markers)
         numbers = np.where(found.missing, np.nan, found.values)
@@ -148,23 +147,22 @@ def profile_of(name: str, array: "pa.Array", fields: bool, markers: frozenset[st
             numbers[index], texts[index] = np.nan, str(values[index].as_py()).strip()
     else:
         labels = values.cast(pa.string()).to_pylist()
-        texts = [None if label in markers else label for label in labels]
+        texts[:] = [None if label in markers else label for label in labels]
     is_date = pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)
     form = "date" if is_date else "ordered" if ordered else ""
     codes = indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
     is_text = np.array([text is not None for text in texts], dtype=np.bool_)
     used = (counts > 0) & (is_text | ~np.isnan(numbers))
-    beside, strays = np.zeros_like(used), np.flatnonzero(used & is_text)
-    if len(strays) <= MIN_VALUES:
-        strays = np.array([k for k in strays if not INTERVAL.fullmatch(str(texts[k]))], dtype=int)
-    if len(strays) <= 3 <= np.count_nonzero(used & ~is_text):
-        beside[strays] = True
-    used &= ~beside
+    beside = np.flatnonzero(used & is_text)
+    if len(beside) <= MIN_VALUES:
+        beside = np.array([k for k in beside if not INTERVAL.fullmatch(texts[k])], dtype=int)
+    if len(beside) > 3 or np.count_nonzero(used & ~is_text) < 3:
+        beside = beside[:0]
+    used[beside] = False
     new = np.append(np.where(used, np.cumsum(used) - 1, used.sum()), used.sum())
-    left = tuple(compress(texts, used)) if (used & is_text).any() else ()
-    aside = tuple(str(text) for text in compress(texts, beside))
-    missing = len(codes) - int(counts[used].sum())
+    left = tuple(texts[used]) if (used & is_text).any() else ()
+    missing, aside = len(codes) - int(counts[used].sum()), tuple(texts[beside])
     return Profile(name, new[codes], counts[used], missing, numbers[used], left, aside, form)
 
 

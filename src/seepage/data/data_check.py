@@ -23,18 +23,11 @@ from seepage.data.column_kinds import (
 from seepage.data.inputs import is_counted, table_of
 from seepage.data.table import TableOptions, is_spark_frame
 from seepage.data.table.column import marker_labels
-from seepage.data.table.sources import (
-    BATCH_ROWS,
-    Source,
-    first_records,
-    open_frame,
-    open_source,
-    readable,
-)
+from seepage.data.table.sources import Source, first_records, open_frame, open_source, readable
 from seepage.data.table.text import NUMBER
 from seepage.errors import DataWarning, InputError, Setting, TableError, Text
 
-MAX_RECORDS = BATCH_ROWS
+MAX_RECORDS = 1 << 17
 """Records that are read."""
 
 SAME = "same as another"
