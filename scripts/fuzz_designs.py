@@ -132,7 +132,7 @@ def coded_masses(values: list[Any], masses: Any, attribute: Any) -> Any:
     """Return the masses of an attribute's answers in a population, coded as a client does."""
     import numpy as np
 
-    from seepage.collection.reference_client import answer_code
+    from seepage.plan.wire import answer_code
     from seepage.plan.wire import attribute_wire
 
     wire = attribute_wire(attribute)

@@ -12,11 +12,11 @@ import seepage as sp
 from plan_examples import DOMAIN, counts, people, plan_for
 from seepage.collection.client_files import client_plan
 from seepage.collection.perturb import open_records
-from seepage.collection.reference_client import answer_code
 from seepage.data import Attribute, Domain
 from seepage.data.datasets import dataset
 from seepage.data.inputs import as_pairs
 from seepage.errors import DomainError, InputError, TableError
+from seepage.plan.wire import answer_code
 
 SECRET = "a secret value"
 

@@ -16,7 +16,6 @@ import wires
 from command import run
 from plan_examples import counts, plan_for
 from seepage.collection.client_files import client_vectors
-from seepage.collection.reference_client import answer_code
 from seepage.data.table.text import number_label
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR, SubsetSelection
@@ -24,6 +23,7 @@ from seepage.mechanisms.exact_draws import exp_below
 from seepage.mechanisms.hashing import OLH
 from seepage.mechanisms.unary import OUE
 from seepage.plan import Plan
+from seepage.plan.wire import answer_code
 
 pytestmark = wires.needs_node
 

@@ -13,13 +13,6 @@ import seepage as sp
 import wires
 from seepage.collection.client_files import client_vectors, questionnaire_page
 from seepage.collection.perturb import open_records
-from seepage.collection.reference_client import (
-    answer_code,
-    draw_form,
-    draw_report,
-    form_bytes,
-    perturb_record,
-)
 from seepage.data import Domain
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.direct import GRR
@@ -27,7 +20,15 @@ from seepage.mechanisms.exact_draws import CERTAIN
 from seepage.mechanisms.hashing import OLH
 from seepage.mechanisms.histogram import SHE
 from seepage.plan.plan_page import plan_page
-from seepage.plan.wire import attribute_wire, mechanism_wire
+from seepage.plan.wire import (
+    answer_code,
+    attribute_wire,
+    draw_form,
+    draw_report,
+    form_bytes,
+    mechanism_wire,
+    perturb_record,
+)
 
 
 @pytest.mark.parametrize("name", wires.MECHANISMS)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from command import run
 from plan_examples import collected, counts, people, plan_for, three_forms
-from seepage.collection.reference_client import draw_form, form_bytes, perturb_record
 from seepage.collection.report_lines import MAX_LINE_BYTES, read_report_lines
 from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import Randomness
+from seepage.plan.wire import draw_form, form_bytes, perturb_record
 
 CHOSEN = {"sex": "grr", "job": "ss", "age": "oue", "ill": "exp"}
 PLAN = plan_for(counts(), 1.0, CHOSEN)

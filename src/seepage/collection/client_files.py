@@ -18,13 +18,6 @@ from seepage import _checks
 from seepage._options import takes
 from seepage._pages import render_page
 from seepage._results import write_folder, write_text
-from seepage.collection.reference_client import (
-    WORD,
-    answer_code,
-    draw_form,
-    form_bytes,
-    perturb_record,
-)
 from seepage.data import MISSING, OTHER, Domain, short_list
 from seepage.data.recoding import read_codebook
 from seepage.data.table.text import NUMBER
@@ -34,7 +27,14 @@ from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan import Plan
 from seepage.plan.plan_parts import QuestionnaireOptions
 from seepage.plan.plan_text import answer_text, factor
-from seepage.plan.wire import Wire
+from seepage.plan.wire import (
+    WORD,
+    Wire,
+    answer_code,
+    draw_form,
+    form_bytes,
+    perturb_record,
+)
 from seepage.totals import KINDS
 
 CLIENT = Path(__file__).with_name("client")

@@ -33,7 +33,7 @@ from seepage.leakage.release import PUBLIC, Release
 from seepage.mechanisms.exact_draws import exact_cells
 from seepage.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute, weakest_kind
-from seepage.plan.wire import Wire, has_wire
+from seepage.plan.wire import Wire, described_collection, undrawable
 from seepage.totals import TotalLeakage, check_whole_table, direct_leakage
 from seepage.totals.total import FROM_PAIRS, total_leakage
 
@@ -285,7 +285,8 @@ class PlanFile(Stored, frozen=True, kw_only=True):
     @classmethod
     def of(cls, plan: Plan) -> "PlanFile":
         """Return a plan with its digest and its wire form."""
-        wire = plan.wire if has_wire(plan) else None
+        described = described_collection(plan)
+        wire = None if undrawable(described) else described
         return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
 
 
