@@ -6,9 +6,9 @@ from seepage.analysis import analyse as analyse
 from seepage.auditing import Audit as Audit
 from seepage.auditing.audit import audit as audit
 from seepage.charts import save_chart as save_chart
-from seepage.collection.covariates import rake_weights as rake_weights
 from seepage.collection.cross_table import Table as Table
 from seepage.collection.fit_regression import regress as regress
+from seepage.collection.frequencies import rake_weights as rake_weights
 from seepage.collection.receiver import Receiver as Receiver
 from seepage.collection.regression import Regression as Regression
 from seepage.collection.results_page import write_results as write_results

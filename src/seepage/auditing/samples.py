@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Integers
-from seepage.collection.covariates import clear_columns, column_names
+from seepage.collection.regression import clear_columns, column_names
 from seepage.errors import InputError
 from seepage.mechanisms.randomiser import SINGLE, label
 

@@ -263,7 +263,8 @@ def _survey_weights(
     weights: str | None, covariates: str | None, known_totals: str | None, **_: Any
 ) -> Any:
     """Return weights: a column beside the reports by its name, or numbers from the covariates."""
-    from seepage.collection.covariates import clear_columns, column_names, rake_weights
+    from seepage.collection.frequencies import rake_weights
+    from seepage.collection.regression import clear_columns, column_names
 
     if known_totals is not None:
         if covariates is None:

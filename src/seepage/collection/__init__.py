@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._checks import near_miss
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Floats, Integers
 from seepage.data.table.sources import PARQUET, find_files, first_bytes, suffix_of
-from seepage.errors import InputError
+from seepage.errors import InputError, SeepageWarning
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.reports import (
     DamagedReportError,
@@ -38,6 +38,9 @@ FORMATS = {".parquet": PARQUET, ".pq": PARQUET, ".jsonl": LINES, ".ndjson": LINE
 """Formats of reports by suffix; others are lines if they begin with a brace or are gzip."""
 
 GZIP = b"\x1f\x8b"
+
+SHARED = 5
+"""A weight that fewer people share nearly identifies them."""
 
 FORM = "form"
 """The column of the number of each person's form, from 1; absent if all have the same."""
@@ -189,6 +192,14 @@ class ReportSource:
                 raise InputError(f"the reports have no column {name!r}{near_miss(name, known)}")
         batches = [batch for part in self._parts for batch in _part_batches(part, [name])]
         return pa.Table.from_batches(batches).column(0)
+
+    def weights(self, given: Any) -> Floats | None:
+        """Return one weight per report, from a column beside them or an array; None for none."""
+        if given is None:
+            return None
+        return checked_weights(
+            self.column(given) if isinstance(given, str) else given, self.records
+        )
 
     def _batches(
         self, columns: Sequence[str]
@@ -353,3 +364,30 @@ def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
                 f"column {field.name!r} of {where} must hold reports of "
                 f"{described_reports(expected)}, got {described_reports(field) or field.type}"
             )
+
+
+def checked_weights(weights: Any, records: int) -> Floats:
+    """Return weights as numbers; warn where one is shared by so few people that it tells who."""
+    try:
+        given: Floats = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("weights must be numbers", parameter="weights") from None
+    if given.shape != (records,):
+        raise InputError(
+            f"weights must be one number for each of {records:,} reports, got {given.size:,}",
+            parameter="weights",
+        )
+    if not (np.isfinite(given).all() and given.min() >= 0 and given.any()):
+        raise InputError(
+            "weights must be finite and at least 0, one of them above 0", parameter="weights"
+        )
+    _, inverse, counts = np.unique(given, return_inverse=True, return_counts=True)
+    alone = int((counts[inverse] < SHARED).sum())
+    if alone:
+        warnings.warn(
+            f"{alone:,} of {records:,} people have a weight that fewer than {SHARED} share: it "
+            "nearly identifies them, and is published beside their reports; round the weights",
+            SeepageWarning,
+            stacklevel=4,
+        )
+    return given

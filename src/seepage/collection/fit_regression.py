@@ -10,13 +10,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.collection import ReportSource, open_reports
-from seepage.collection.covariates import (
-    checked_weights,
-    clear_columns,
-    column_names,
-    column_texts,
-)
+from seepage.collection import ReportSource, checked_weights, open_reports
 from seepage.collection.cross_table import check_asked_together
 from seepage.collection.maximum_likelihood import (
     FormReports,
@@ -29,7 +23,11 @@ from seepage.collection.regression import (
     Regression,
     Variable,
     cell_variables,
+    clear_columns,
     clear_variables,
+    column_names,
+    column_texts,
+    given_weights,
     outcome_scores,
     parse_formula,
 )
@@ -38,7 +36,6 @@ from seepage.collection.report_vectors import (
     count_cells,
     informative_forms,
     read_vectors,
-    report_weights,
     sum_table,
     undetermined,
 )
@@ -111,7 +108,7 @@ def regress_reports(
     if outcome.name in parsed.names:
         raise InputError(f"the outcome {outcome.name!r} must not explain itself")
     if isinstance(weights, str) and weights in beside:
-        weights = clear_columns(covariates, [weights])[weights]
+        weights = given_weights(weights, covariates)
     clear = [name for name in parsed.names if name in beside]
     if clear:
         if len(clear) < len(parsed.names):
@@ -141,7 +138,7 @@ def _fit_cells(
 ) -> Regression:
     """Return the logit on covariates that are in the reports, by maximum likelihood."""
     check_cells(plan, asked)
-    given, forms = report_weights(source, weights), informative_forms(plan, asked)
+    given, forms = source.weights(weights), informative_forms(plan, asked)
     records = 0
     batches, parts = dict[int, list[Any]](), list[FormReports]()
     for _, form, reports, rows in read_vectors(source, [forms]):
@@ -190,7 +187,7 @@ def _fit_people(
     plan: Plan, source: ReportSource, model: Model, outcome: str, weights: Any
 ) -> Regression:
     """Return the regression on unperturbed covariates, from the report of each person."""
-    given, forms = report_weights(source, weights), informative_forms(plan, [outcome])
+    given, forms = source.weights(weights), informative_forms(plan, [outcome])
     read = [
         (rows, np.full(len(rows), form), forms[form].vectors(reports) @ model.scores)
         for _, form, reports, rows in read_vectors(source, [forms])
@@ -246,7 +243,7 @@ def regress(
     parsed = parse_formula(formula, column_names(data))
     columns = clear_columns(data, [parsed.outcome, *parsed.names])
     said = column_texts(columns[parsed.outcome])
-    given = None if weights is None else checked_weights(weights, len(said), data)
+    given = None if weights is None else checked_weights(given_weights(weights, data), len(said))
     values, labels, matrix = _randomised(randomiser, parsed.outcome, sorted(set(said)))
     position = {label: index for index, label in enumerate(labels)}
     reports = np.array([position[one] for one in said])

@@ -23,7 +23,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Estimated, Result, json_ready
-from seepage.collection import open_reports
+from seepage.collection import checked_weights, open_reports
 from seepage.collection.report_vectors import CellSums, add_reports, undetermined
 from seepage.data import Domain
 from seepage.data.pairs import PairCounts
@@ -42,6 +42,9 @@ MAX_VALUES = 4096
 
 MAX_ROUNDS = 200
 """Maximum number of iterations of iterative proportional fitting."""
+
+MAX_WEIGHT_ROUNDS = 1000
+"""Maximum number of iterations of raking weights."""
 
 ROUNDING = 2.0**-20
 """Tolerance of sums of records: smaller differences are rounding errors."""
@@ -314,3 +317,71 @@ def rake(table: Floats, rows: Integers, columns: Integers) -> Floats:
 def _ratios(sums: Integers, current: Floats) -> Floats:
     """Return sums / current, 0 where the current sum is 0."""
     return np.divide(sums, current, out=np.zeros_like(current), where=current > 0)
+
+
+# Weights ----------------------------------------------------------------------------------------
+
+
+def rake_weights(
+    data: Any, totals: Mapping[str, Mapping[Any, float]], *, weights: Any = None
+) -> Floats:
+    """Return weights with which public attributes have known totals (raking).
+
+    With one attribute this is post-stratification.  The weights are multiplied for each attribute
+    in turn by known over current share of its value, until all shares agree [Deming and Stephan
+    1940].  Standard errors that treat raked weights as given are on the safe side: they leave out
+    what the known totals explain, which beside the noise of the reports is little.
+
+    Parameters
+    ----------
+    data
+        A frame or file with one row per report and a column for each attribute.
+    totals
+        By attribute, the known number or share of people with each value.
+    weights
+        Weights to start with: a column of the data, or numbers; 1 by default.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> people = pa.table({"sex": ["f", "f", "f", "m"]})
+    >>> rake_weights(people, {"sex": {"f": 0.5, "m": 0.5}}).round(3).tolist()
+    [0.667, 0.667, 0.667, 2.0]
+    """
+    from seepage.collection.regression import clear_columns, given_weights
+
+    shares = {
+        name: dict(_checks.mapping(known, f"totals of {name!r}"))
+        for name, known in _checks.mapping(totals, "totals").items()
+    }
+    if not shares:
+        raise InputError("totals must be given for at least one attribute", parameter="totals")
+    columns, targets = clear_columns(data, shares), []
+    records = len(next(iter(columns.values())))
+    raked = np.ones(records)
+    if weights is not None:
+        raked = checked_weights(given_weights(weights, data), records)
+    for name, known in shares.items():
+        found, codes = np.unique(columns[name].astype(str), return_inverse=True)
+        label = f"totals of {name!r}"
+        wanted = {str(value): _checks.weight(total, label) for value, total in known.items()}
+        if set(found.tolist()) != set(wanted):
+            missing = sorted(set(found.tolist()) ^ set(wanted))[0]
+            raise InputError(
+                f"totals of {name!r} must be given for each value in the data, and no others; "
+                f"{missing!r} is only in one of them",
+                parameter="totals",
+            )
+        share = np.array([wanted[value] for value in found.tolist()])
+        targets.append((codes, share / share.sum() * records))
+    for _ in range(MAX_WEIGHT_ROUNDS):
+        largest = 0.0
+        for codes, target in targets:
+            factors = target / np.bincount(codes, raked)
+            raked = raked * factors[codes]
+            largest = max(largest, float(np.abs(factors - 1.0).max()))
+        if largest < 1e-12:
+            return raked
+    raise InputError(
+        "raking does not converge: no weights above 0 have all these totals", parameter="totals"
+    )

@@ -8,6 +8,7 @@ first categorical term has all values.  The outcome may name the value that coun
 `job[nurse] ~ age`.  The estimator is in `maximum_likelihood`.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,14 +16,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
-from seepage.collection.covariates import clear_columns, column_texts
 from seepage.collection.estimated_cells import EstimatedCells
 from seepage.data import Attribute
+from seepage.data.table import TableOptions
+from seepage.data.table.sources import open_source
 from seepage.designs.wanted import attribute_scores
 from seepage.errors import InputError
 
@@ -176,6 +179,56 @@ def clear_variables(formula: Formula, columns: Mapping[str, NDArray[Any]]) -> di
     return variables
 
 
+# Unperturbed columns -----------------------------------------------------------------------------
+
+
+def column_names(data: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a frame or file."""
+    return tuple(open_source(data, TableOptions()).names)
+
+
+def clear_columns(data: Any, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Return columns of a frame or file: numbers as floats, anything else as texts.
+
+    Texts of a file are numbers if all of them are.  A missing value raises an InputError.
+    """
+    source, wanted = open_source(data, TableOptions()), list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in source.names:
+            hint = _checks.near_miss(name, source.names)
+            raise InputError(f"the covariates have no column {name!r}{hint}")
+    if not wanted:
+        return {}
+    table = pa.Table.from_batches(list(source.batches(wanted)))
+    is_file = isinstance(data, (str, os.PathLike))
+    return {name: _clear_column(name, table.column(name), is_file) for name in wanted}
+
+
+def _clear_column(name: str, column: Any, is_file: bool) -> NDArray[Any]:
+    values = [None if value == "" else value for value in column.to_pylist()]
+    found = np.array([None if value is None else str(value) for value in values])
+    if is_file or pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        with suppress(ValueError, TypeError):
+            found = np.array([np.nan if value is None else float(value) for value in values])
+    missing = sum(value is None or value != value for value in found.tolist())
+    if missing:
+        raise InputError(
+            f"column {name!r} has {missing:,} missing values; leave out these rows, of the reports "
+            "too"
+        )
+    return found
+
+
+def given_weights(weights: Any, data: Any) -> Any:
+    """Return weights, those of a column of the data if they are its name."""
+    return clear_columns(data, [weights])[weights] if isinstance(weights, str) else weights
+
+
+def column_texts(column: NDArray[Any]) -> list[str]:
+    """Return the values of an unperturbed column as texts, 2.0 as "2"."""
+    return [f"{v:g}" if isinstance(v, float) else str(v) for v in column.tolist()]
+
+
 # Results ----------------------------------------------------------------------------------------
 
 
@@ -294,8 +347,6 @@ class Regression(Result):
         Intervals are those of x b, transformed: of the mean, not of single answers.
         """
         if isinstance(data, Mapping):
-            import pyarrow as pa
-
             try:
                 data = pa.table({name: np.atleast_1d(column) for name, column in data.items()})
             except (pa.ArrowException, TypeError, ValueError):

@@ -32,7 +32,6 @@ import numpy as np
 
 from seepage._numerics import Floats, Integers
 from seepage.collection import ReportSource
-from seepage.collection.covariates import checked_weights
 from seepage.designs.form_problem import equal_split
 from seepage.designs.report_channels import REPORT, MatrixChannel
 from seepage.errors import InputError
@@ -347,18 +346,9 @@ def read_vectors(
                 yield index, form, [by_name[name] for name in forms[form].columns], rows
 
 
-def report_weights(source: ReportSource, weights: Any) -> Floats | None:
-    """Return one weight per report, from a column beside the reports or an array; None for none."""
-    if weights is None:
-        return None
-    if isinstance(weights, str):
-        weights = source.column(weights)
-    return checked_weights(weights, source.records)
-
-
 def add_reports(source: ReportSource, sums: Sequence[Any], weights: Any = None) -> None:
     """Add all reports to several `CellSums`, or sums with the same `forms` and `add`."""
-    given = report_weights(source, weights)
+    given = source.weights(weights)
     for index, form, reports, rows in read_vectors(source, [one.forms for one in sums]):
         sums[index].add(form, reports, None if given is None else given[rows])
 
