@@ -132,8 +132,7 @@ def coded_masses(values: list[Any], masses: Any, attribute: Any) -> Any:
     """Return the masses of an attribute's answers in a population, coded as a client does."""
     import numpy as np
 
-    from seepage.plan.wire import answer_code
-    from seepage.plan.wire import attribute_wire
+    from seepage.plan.wire import answer_code, attribute_wire
 
     wire = attribute_wire(attribute)
     codes: list[Any] = [answer_code(wire, value) for value in values]
