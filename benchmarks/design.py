@@ -7,10 +7,10 @@ import numpy as np
 
 import seepage as sp
 from benchmarks import Figure, best_of, declared, seconds
-from seepage.designs.a_optimal import Precisions
+from seepage.designs.a_optimal import OPTIMAL_SMP, SPLIT
 from seepage.designs.form_problem import FormProblem
 from seepage.designs.form_totals import ExactForms, FormCounter
-from seepage.designs.strategies import OPTIMAL_SMP, SPLIT
+from seepage.designs.wanted import Precisions
 
 __all__ = ["full", "main"]
 

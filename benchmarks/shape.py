@@ -10,6 +10,7 @@ import seepage as sp
 from benchmarks import Figure, declared, seconds
 from benchmarks.design import error_of
 from seepage._numerics import Floats
+from seepage.designs.a_optimal import OPTIMAL_SMP
 from seepage.designs.admissible_reports import AnswerCounts, exact_totals
 from seepage.designs.form_totals import FormCounter
 from seepage.designs.shape_form import ShapedReport, shape_form
@@ -20,7 +21,6 @@ from seepage.designs.shaped_population import (
     split_records,
     statement_level,
 )
-from seepage.designs.strategies import OPTIMAL_SMP
 
 EPSILON = 3.0
 """The own budget of a source."""

@@ -21,7 +21,7 @@ import numpy as np
 import seepage as sp
 from seepage.charts import chart_of, finish
 from seepage.charts.results import about_chart
-from seepage.designs.strategies import NO_NOISE, OPTIMAL_SMP, SPLIT
+from seepage.designs.a_optimal import NO_NOISE, OPTIMAL_SMP, SPLIT
 from seepage.plan.plan_precision import THIS_PLAN, plan_precision
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"

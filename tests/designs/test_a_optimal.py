@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 import seepage as sp
-from seepage.designs.a_optimal import FAMILIES, Precisions, best_shares, evaluate
+from seepage.designs.a_optimal import best_shares, evaluate
+from seepage.designs.wanted import FAMILIES, Precisions
 from seepage.mechanisms import BUILT_IN
 
 

@@ -14,7 +14,7 @@ from searches import find_design, record, totals
 from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs import form_search
-from seepage.designs.strategies import CALIBRATED, DESIGN, OPTIMAL_SMP
+from seepage.designs.a_optimal import CALIBRATED, DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError, SeepageError
 
 real_data = pytest.mark.skipif(

@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from searches import find_design, record, totals
-from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, SHAPED
+from seepage.designs.a_optimal import DESIGN, OPTIMAL_SMP, SHAPED
 from seepage.plan import Plan
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_check import matrix_totals

@@ -10,8 +10,7 @@ import seepage as sp
 from command import run
 from real_data import real_data
 from searches import find_design, totals
-from seepage.designs.a_optimal import Precisions
-from seepage.designs.wanted import RIDGE, attribute_scores, mean_rows, parse_want
+from seepage.designs.wanted import RIDGE, Precisions, attribute_scores, mean_rows, parse_want
 from seepage.errors import InputError
 from seepage.mechanisms import mechanism
 from seepage.plan.designed_plan import plan_of_design

@@ -6,7 +6,8 @@ import pytest
 
 import seepage as sp
 from plan_examples import counts, forms_plan, people, plan_for, product, survey_design, three_forms
-from seepage.designs.strategies import RECORD_SMP, Strategy
+from seepage.designs.a_optimal import RECORD_SMP
+from seepage.designs.form import Strategy
 from seepage.errors import InputError
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_precision import (

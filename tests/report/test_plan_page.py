@@ -21,8 +21,8 @@ from plan_examples import (
 )
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
 from seepage.collection.client_files import questionnaire_page
+from seepage.designs.a_optimal import NO_NOISE
 from seepage.designs.form import Form
-from seepage.designs.strategies import NO_NOISE
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_page import compare_page, plan_page
 from seepage.plan.plan_precision import (

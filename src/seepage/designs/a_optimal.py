@@ -1,4 +1,4 @@
-"""A-optimal designs: the best shares of people over forms.
+"""A-optimal designs: the best shares of people over forms, and other strategies to compare.
 
 A quantity is an attribute's frequencies, or the joint distribution of attributes that are
 asked together.  v_j(f) is the variance of the unbiased estimate of quantity j from one report of
@@ -11,22 +11,23 @@ is 1 / (n P_j), and the objective
 
 is convex: an A-optimal design [Silvey, Titterington and Torsney 1978; theory-forms].  `FormPool` is
 the restricted master problem of column generation: the best shares over the forms found so far.
+
+The errors of other strategies within the same limit are closed-form variances of the same kind.
+SPL, which keeps a limit by its budgets alone, is not compared if attributes are public, since
+public values leak besides the reports.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.data.records import Records
-from seepage.designs.form import Form
-from seepage.mechanisms.direct import GRR, SubsetSelection, best_mechanism
-
-if TYPE_CHECKING:
-    from seepage.designs.form_problem import FormProblem
+from seepage.designs.form import Form, Strategy
+from seepage.designs.form_problem import MAX_BUDGET, FormProblem, equal_split
+from seepage.designs.report_channels import stored_number
 
 MIN_REDUCED_GAIN = 2e-4
 """Minimum reduced gain g_f / phi - 1 of a form that enters the pool, about the final gap."""
@@ -51,158 +52,6 @@ Forms that differ in their budgets only are variants; small ones are dropped as 
 
 MINIMAX_ROUNDS = 30
 """Updates of the weights of errors before each solution for the largest error."""
-
-FAMILIES = {"grr": GRR, "ss": SubsetSelection}
-"""The mechanisms that `best_mechanism` names."""
-
-GRID_SIZE = 1024
-"""Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
-
-
-def grr_terms(k: int, epsilon: float) -> tuple[float, float]:
-    """Return (alpha, beta) with E[a_u^2 given x] = alpha + beta [x = u].
-
-    a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR report y, so
-    alpha = q (1 - q) / (p - q)^2 and beta = (1 - 2 q) / (p - q); infinite at budget 0.
-    """
-    if epsilon <= 0:
-        return math.inf, math.inf
-    growth = math.exp(-epsilon)
-    rest = 1 + (k - 1) * growth
-    q, gap = growth / rest, -math.expm1(-epsilon) / rest
-    return q * (1 - q) / gap / gap, (1 - 2 * q) / gap
-
-
-class Precisions:
-    """Precision 1 / v of each quantity from one report of a form of GRR reports.
-
-    Parameters
-    ----------
-    records
-        The records, for the frequencies.
-    joint
-        Attributes, by ascending index, of each joint distribution that is to be estimated.
-    rows
-        B of the attributes of which another statistic than the frequencies is to be estimated
-        [`designs.wanted`].
-
-    Attributes
-    ----------
-    quantities
-        The attributes of each quantity: single ones, then joint distributions.
-
-    Notes
-    -----
-    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for a joint distribution
-    the product of k alpha + beta over its attributes, minus sum f^2 over its cells, since reports
-    are independent given the answers.  For a statistic B, with b_y its columns and b their sum,
-    v = sum_y P(y) |b_y - q b|^2 / (p - q)^2 - |B f|^2.  An attribute with one value has v = 0; its
-    precision is set to 0, as there is nothing to estimate.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute("a", ("0", "1"))])
-    >>> people = sp.Records(domain, [[0], [1]])
-    >>> noise = sp.GRR(2, 1.0).variance(1, [0.5, 0.5]).sum()
-    >>> float(round(1 / Precisions(people).single(0, 1.0) - noise, 12))
-    0.5
-    """
-
-    def __init__(
-        self,
-        records: Records,
-        joint: Sequence[tuple[int, ...]] = (),
-        rows: Mapping[int, Floats] | None = None,
-    ) -> None:
-        self.rows = dict(rows or {})
-        self.sizes = records.domain.sizes
-        number = max(records.records, 1)
-        attributes = range(len(self.sizes))
-        self.frequencies = [records.marginal(j) / number for j in attributes]
-        wanted = [self.rows.get(j, np.eye(size)) for j, size in enumerate(self.sizes)]
-        products = zip(wanted, self.frequencies, strict=True)
-        self.squares = [float(((b @ f) ** 2).sum()) for b, f in products]
-        self.joint = tuple(joint)
-        self.quantities = [*((j,) for j in attributes), *self.joint]
-        self._mechanism = lru_cache(None)(lambda name, k, epsilon: FAMILIES[name](k, epsilon))
-        self._joint_squares = [
-            float(((records.counts(list(table)) / number) ** 2).sum()) for table in self.joint
-        ]
-
-    def _second_moment(self, j: int, epsilon: float) -> float:
-        """Return k alpha + beta: the expected sum of squares of one report's estimate."""
-        alpha, beta = grr_terms(self.sizes[j], epsilon)
-        return self.sizes[j] * alpha + beta
-
-    def _moment(self, j: int, epsilon: float) -> float:
-        """Return the same of the statistic that is wanted."""
-        if j not in self.rows or epsilon <= 0:
-            return self._second_moment(j, epsilon)
-        growth, rows = math.exp(-epsilon), self.rows[j]
-        rest = 1 + (self.sizes[j] - 1) * growth
-        q, gap = growth / rest, -math.expm1(-epsilon) / rest
-        distances = ((rows - q * rows.sum(axis=1, keepdims=True)) ** 2).sum(axis=0)
-        return float((q + gap * self.frequencies[j]) @ distances) / gap / gap
-
-    def single(self, j: int, epsilon: float) -> float:
-        """Return the precision of attribute j from one report with this budget."""
-        if epsilon <= 0 or self.sizes[j] == 1:
-            return 0.0
-        return 1 / (self._moment(j, epsilon) - self.squares[j])
-
-    def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
-        """Return the precision of attribute j from one report of a mechanism in `FAMILIES`."""
-        if j in self.rows:
-            return self.single(j, epsilon)
-        made = self._mechanism(name, self.sizes[j], epsilon)
-        noise = float(made.variance(1, self.frequencies[j]).sum())
-        variance = noise + 1 - self.squares[j]
-        return 1 / variance if variance > 0 else 0.0
-
-    def best_mechanism(self, j: int, epsilon: float) -> str:
-        """Return the pure mechanism with the highest precision of attribute j; ties go to GRR.
-
-        GRR for a mean: reports that are shaped to it are far more precise than any of these.
-        """
-        return "grr" if j in self.rows else best_mechanism(self.sizes[j], epsilon).name
-
-    def best(self, j: int, epsilon: float) -> float:
-        """Return the highest precision of attribute j from one report of a pure mechanism."""
-        return self.of_mechanism(j, self.best_mechanism(j, epsilon), epsilon)
-
-    def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
-        """Return V[f, :], the precision of every quantity from one report of a form."""
-        row = np.zeros(len(self.quantities))
-        budgets = dict(zip(attributes, epsilons, strict=True))
-        for j, epsilon in budgets.items():
-            row[j] = self.single(j, epsilon)
-        for index, (table, square) in enumerate(zip(self.joint, self._joint_squares, strict=True)):
-            if min(budgets.get(j, 0.0) for j in table) > 0:
-                moment = math.prod(self._second_moment(j, budgets[j]) for j in table)
-                row[len(self.sizes) + index] = 1 / (moment - square)
-        return row
-
-    def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:
-        """Return a grid of budgets, and the precision of each attribute at each of them.
-
-        Parameters
-        ----------
-        caps
-            The largest budget of each attribute; its precision is constant beyond.
-        """
-        grid = np.linspace(0.0, float(caps.max()), GRID_SIZE)
-        table = np.zeros((len(self.sizes), GRID_SIZE))
-        squares: dict[int, Floats] = {}
-        for j, cap in enumerate(caps.tolist()):
-            size = self.sizes[j]
-            if size > 1 and cap > 0:
-                key = -j - 1 if j in self.rows else size
-                if key not in squares:
-                    squares[key] = np.array([self._moment(j, e) for e in grid.tolist()])
-                table[j] = 1 / (squares[key] - self.squares[j])
-                table[j, grid > cap] = self.single(j, cap)
-        return grid, table
 
 
 class ShareSolution(NamedTuple):
@@ -299,7 +148,7 @@ class FormPool:
         Rounded budgets of every form added so far, to recognise duplicates.
     """
 
-    def __init__(self, problem: "FormProblem") -> None:
+    def __init__(self, problem: FormProblem) -> None:
         self.problem = problem
         self.forms: list[Form] = []
         self.rows = np.zeros((0, len(problem.precisions.quantities)))
@@ -384,3 +233,136 @@ class FormPool:
         """Return whether the reduced gain g_f / phi - 1 is above `MIN_REDUCED_GAIN`."""
         gain = self.problem.gain(form, solution.prices)
         return gain > solution.objective * (1 + MIN_REDUCED_GAIN)
+
+
+# Other strategies within the same limit -----------------------------------------------------------
+
+SPLIT = "equal split (SPL)"
+CALIBRATED = "everyone asked everything, calibrated"
+UNIFORM_SMP = "one random attribute each (SMP)"
+OPTIMAL_SMP = "one attribute each, best shares (SMP)"
+DESIGN = "some attributes each (forms)"
+SHAPED = "some attributes each (shaped forms)"
+RECORD_SMP = "one attribute each, at the whole record's epsilon (SMP)"
+"""SMP whose one report may tell what a form of the design tells about the whole record: the rival
+against an adversary who knows all other answers, beyond the limits of single attributes."""
+NO_NOISE = "no privacy, everyone asked everything"
+BEYOND = (RECORD_SMP, NO_NOISE)
+"""Strategies that do not keep the limits."""
+
+
+def compare_designs(
+    problem: FormProblem,
+    people: int,
+    singles: Sequence[Form],
+    full_forms: Sequence[Form],
+    forms: Sequence[Form],
+    errors: Floats,
+) -> tuple[Strategy, ...]:
+    """Return the strategies, the design last, on the attributes asked.
+
+    Parameters
+    ----------
+    problem, people
+        The constraints, and the number of people of the errors.
+    singles, full_forms
+        Forms of one attribute, and forms of all attributes.
+    forms, errors
+        The forms of the design, and its error of each attribute.
+    """
+    asked = np.flatnonzero(problem.collected & (problem.importance[: len(problem.domain)] > 0))
+    indices, strategies = asked.tolist(), list[Strategy]()
+    limit, precisions = float(problem.limits.min()), problem.precisions
+    names = [problem.domain.names[j] for j in indices]
+    strategy = partial(_strategy, names)
+    if not problem.public:
+        row = [precisions.best(j, equal_split(limit, len(indices))) for j in indices]
+        strategies.append(strategy(SPLIT, "worst", _errors(row, people), limit))
+    if full_forms:
+        best = min(full_forms, key=lambda form: (1 / problem.row(form)[asked]).sum())
+        full_errors = _errors(problem.row(best)[asked], people)
+        strategies.append(strategy(CALIBRATED, best.guarantee, full_errors, best.record))
+    strategies += _smp(problem, singles, indices, strategy, people)
+    record = max(form.record for form in forms)
+    strategies += _beyond_limits(problem, indices, strategy, people, record)
+    name = DESIGN if all(form.is_product for form in forms) else SHAPED
+    guarantees = ", ".join(sorted({form.guarantee for form in forms}))
+    return (*strategies, strategy(name, guarantees, errors[asked].tolist(), record))
+
+
+def _strategy(
+    asked: Sequence[str], name: str, rests_on: str, errors: Iterable[float], record: float
+) -> Strategy:
+    """Return a strategy for the attributes asked, certified if it keeps the limits."""
+    return Strategy(
+        name=name,
+        rests_on=rests_on,
+        certified=name not in BEYOND,
+        errors=dict(zip(asked, map(stored_number, errors), strict=True)),
+        record=stored_number(record),
+    )
+
+
+def _beyond_limits(
+    problem: FormProblem,
+    asked: Sequence[int],
+    strategy: Callable[..., Strategy],
+    people: int,
+    record: float,
+) -> list[Strategy]:
+    """Return SMP with the record's epsilon as the budget of its one report, and no noise at all."""
+    precisions, exceeded, clear = problem.precisions, "exceeds the limits", list[float]()
+    each = np.array([precisions.best(j, min(record, MAX_BUDGET)) for j in asked])
+    smp = _errors(each * _best_single_shares(problem, asked, each), people)
+    for j in asked:
+        rows, f = precisions.rows.get(j, np.eye(precisions.sizes[j])), precisions.frequencies[j]
+        clear.append(float(f @ (rows**2).sum(axis=0) - precisions.squares[j]) / people)
+    return [
+        strategy(RECORD_SMP, exceeded, smp, record),
+        strategy(NO_NOISE, exceeded, clear, math.inf),
+    ]
+
+
+def _smp(
+    problem: FormProblem,
+    singles: Sequence[Form],
+    asked: Sequence[int],
+    strategy: Callable[..., Strategy],
+    people: int,
+) -> list[Strategy]:
+    """Return SMP with uniform and with the best shares, by the best mechanism per attribute."""
+    best: dict[int, Form] = {}
+    for form in singles:
+        (j,) = problem.indices(form)
+        if j not in best or problem.row(form)[j] > problem.row(best[j])[j]:
+            best[j] = form
+    if not all(j in best for j in asked):
+        return []
+    precisions = np.array([problem.row(best[j])[j] for j in asked])
+    optimal = _best_single_shares(problem, asked, precisions)
+    uniform = np.full(len(asked), 1 / len(asked))
+    record = max(best[j].max_budget for j in asked)
+    within = problem.fixed_caps and record <= float(problem.limits.min())
+    guarantee = "worst" if within and not problem.public else "exact"
+    return [
+        strategy(name, guarantee, _errors(precisions * shares, people), record)
+        for name, shares in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
+    ]
+
+
+def _best_single_shares(problem: FormProblem, asked: Sequence[int], precisions: Floats) -> Floats:
+    """Return the best shares of forms of one attribute each, in closed form.
+
+    With precision P_j of one report: pi_j ~ sqrt(w_j / P_j) for the mean of w_j / (pi_j P_j), and
+    pi_j ~ c_j / P_j for the largest c_j / (pi_j P_j).
+    """
+    if problem.scale is None:
+        shares = np.sqrt(problem.importance[list(asked)] / precisions)
+    else:
+        shares = problem.scale[list(asked)] / precisions
+    return np.asarray(shares / shares.sum())
+
+
+def _errors(precisions: Sequence[float] | Floats, people: int) -> list[float]:
+    """Return 1 / (n P) of each precision P, for n people."""
+    return [1 / (people * float(precision)) for precision in precisions]

@@ -11,13 +11,12 @@ import msgspec
 import numpy as np
 
 from seepage._numerics import Floats, round_down, summed_up
-from seepage._results import json_ready
 from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
 from seepage.data.records import Records
 from seepage.designs import DesignOptions
-from seepage.designs.a_optimal import FormPool, ShareSolution
-from seepage.designs.form import Form, remarks, with_shares
+from seepage.designs.a_optimal import FormPool, ShareSolution, compare_designs
+from seepage.designs.form import Form, Strategy, remarks, with_shares
 from seepage.designs.form_problem import FormProblem, Indices, equal_split, make_form_problem
 from seepage.designs.form_search import (
     MAX_IDLE_ROUNDS,
@@ -29,8 +28,7 @@ from seepage.designs.form_search import (
 from seepage.designs.form_shaper import shape_forms
 from seepage.designs.form_totals import ExactForms
 from seepage.designs.population_certifier import PopulationCertifier
-from seepage.designs.report_channels import MatrixChannel
-from seepage.designs.strategies import Strategy, compare_designs
+from seepage.designs.report_channels import MatrixChannel, stored_number
 from seepage.designs.table_certifier import TableCertifier
 from seepage.designs.wanted import wanted_errors
 from seepage.errors import InputError, Setting, Text
@@ -340,7 +338,7 @@ class Design:
             totals = exact.totals(table, form.epsilons)
         above = np.ceil(100 * totals * (1 + 1e-9)) / 100
         shown = np.minimum(above, form.total_values)
-        return msgspec.structs.replace(form, observed=tuple(json_ready(shown.tolist())))
+        return msgspec.structs.replace(form, observed=tuple(map(stored_number, shown.tolist())))
 
     def _notes(self) -> Iterator[str]:
         if self.records.fixed is not None:

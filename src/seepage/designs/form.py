@@ -5,7 +5,7 @@ about it.  The search fits forms, the design reports them, and the plan stores t
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers, shortest_above, summed_up
-from seepage._results import json_ready
 from seepage.designs.report_channels import (
     AnswerLeakage,
     Budget,
@@ -27,6 +26,7 @@ from seepage.designs.report_channels import (
     Stored,
     Unbounded,
     parse_integer,
+    stored_number,
 )
 from seepage.errors import InputError, Setting, Text
 from seepage.mechanisms.exact_draws import CERTAIN
@@ -86,7 +86,7 @@ class Form(Stored, frozen=True, kw_only=True):
         return cls(
             channel=channel,
             guarantee=guarantee,
-            totals=tuple(json_ready([_total(total) for total in totals])),
+            totals=tuple(stored_number(_total(total)) for total in totals),
             total_deltas=total_deltas if any(total_deltas) else (),
         )
 
@@ -271,3 +271,54 @@ def integer_shares(shares: Iterable[float]) -> list[int]:
     rounded = [math.floor(share * CERTAIN / total) for share in exact]
     rounded[exact.index(max(exact))] += CERTAIN - sum(rounded)
     return rounded
+
+
+class Strategy(Stored, frozen=True, kw_only=True):
+    """A way to keep the limits of a collection, and the errors to expect of it.
+
+    Parameters
+    ----------
+    name
+        The name of the strategy, for display.
+    rests_on
+        The guarantee of its totals, or the assumption under which they are within the limits.
+    certified
+        Whether they are within the limits without any assumption.
+    errors
+        The expected squared error of each attribute's frequencies, summed over its values, noise
+        and sampling together, for the number of people that the design is computed for.
+    record
+        Upper bound of the leakage about the whole record, in nats.
+    """
+
+    name: str
+    rests_on: str
+    certified: bool
+    errors: dict[str, Unbounded]
+    record: Unbounded = "inf"
+
+    @property
+    def error(self) -> float:
+        """The mean expected error over the attributes."""
+        return self.objective_error("mean", dict.fromkeys(self.errors, 1))
+
+    def objective_error(self, objective: str, sizes: Mapping[str, int]) -> float:
+        """Return the mean error over some attributes, or the largest error per value; 0 for none.
+
+        Parameters
+        ----------
+        objective
+            `"mean"` or `"largest"`.
+        sizes
+            The number of values of each attribute that counts.
+        """
+        names = [name for name in sizes if name in self.errors]
+        errors = np.array([float(self.errors[name]) for name in names])
+        if objective == "largest":
+            return float((errors / [sizes[name] for name in names]).max(initial=0.0))
+        return float(errors.sum() / max(1, len(names)))
+
+    def for_people(self, factor: float) -> "Strategy":
+        """Return the strategy for a number of people divided by a factor."""
+        errors = {name: stored_number(factor * float(e)) for name, e in self.errors.items()}
+        return msgspec.structs.replace(self, errors=errors)

@@ -12,11 +12,10 @@ from seepage._numerics import Booleans, Floats, largest_within, summed_up
 from seepage.data import Domain, for_each
 from seepage.data.records import Records
 from seepage.designs import DesignOptions, design_limit
-from seepage.designs.a_optimal import Precisions
 from seepage.designs.form import Form
 from seepage.designs.form_totals import ExactForms, FormCounter, FormTable
 from seepage.designs.report_channels import MatrixChannel, ProductChannel
-from seepage.designs.wanted import Wanted, parse_want
+from seepage.designs.wanted import Precisions, Wanted, parse_want
 from seepage.errors import InputError, Setting
 
 Indices = tuple[int, ...]

@@ -22,7 +22,7 @@ import numpy as np
 
 from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
-from seepage.designs.a_optimal import MIN_REDUCED_GAIN, FormPool, Precisions, ShareSolution
+from seepage.designs.a_optimal import MIN_REDUCED_GAIN, FormPool, ShareSolution
 from seepage.designs.admissible_reports import AnswerCounts, exact_totals
 from seepage.designs.form import Form
 from seepage.designs.form_problem import MAX_BUDGET
@@ -37,6 +37,7 @@ from seepage.designs.shaped_population import (
     select_report,
     split_records,
 )
+from seepage.designs.wanted import Precisions
 
 if TYPE_CHECKING:
     from seepage.designs.design_search import Design

@@ -30,6 +30,11 @@ Unbounded = Budget | Literal["inf"]
 """A number of at least 0; infinity is the text "inf", as JSON has no infinity."""
 
 
+def stored_number(value: float) -> Any:
+    """Return a number as JSON has it: an infinite one as the text "inf" or "-inf"."""
+    return str(value) if math.isinf(value) else value
+
+
 class Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a plan that is saved to a file: immutable, and decoded strictly."""
 

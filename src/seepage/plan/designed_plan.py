@@ -10,10 +10,10 @@ from seepage._options import takes
 from seepage._results import Result, json_ready
 from seepage.data.records import Records
 from seepage.designs import CalibrationOptions, DesignOptions, design_limit
+from seepage.designs.a_optimal import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.designs.calibration import Calibration, calibrated
 from seepage.designs.form import Form, with_shares
 from seepage.designs.report_channels import ProductChannel, Question
-from seepage.designs.strategies import OPTIMAL_SMP, UNIFORM_SMP
 from seepage.errors import InputError
 from seepage.mechanisms.direct import best_mechanism
 from seepage.plan import Plan

@@ -14,15 +14,15 @@ from seepage._results import Progress, json_ready
 from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.table import TableOptions
-from seepage.designs.form import Form
+from seepage.designs.form import Form, Strategy
 from seepage.designs.report_channels import (
     Budget,
     Question,
     Stored,
     check_frequencies,
     rounded_frequencies,
+    stored_number,
 )
-from seepage.designs.strategies import Strategy
 from seepage.designs.wanted import Wanted, parse_want
 from seepage.errors import InputError
 from seepage.mechanisms.exact_draws import CERTAIN, Seed
@@ -88,7 +88,7 @@ class Provenance(Stored, frozen=True, kw_only=True):
             records=pairs.records,
             population=msgspec.UNSET if pairs.population is None else pairs.population,
             seepage=__version__,
-            settings=msgspec.json.decode(msgspec.json.encode(json_ready(settings))),
+            settings=msgspec.json.decode(msgspec.json.encode(settings, enc_hook=json_ready)),
             person=msgspec.UNSET if person is None else person,
         )
 
@@ -217,7 +217,7 @@ def stored_attributes(
         StoredAttribute(
             name=attribute.name,
             values=attribute.values,
-            edges=tuple(json_ready(attribute.edges)),
+            edges=tuple(map(stored_number, attribute.edges)),
             merged=attribute.merged,
             public=attribute.name in names,
             limit=None if limit == math.inf else float(limit),

@@ -23,7 +23,8 @@ from seepage.collection.report_vectors import (
     nominal_frequencies,
     wanted_rows,
 )
-from seepage.designs.strategies import NO_NOISE, Strategy
+from seepage.designs.a_optimal import NO_NOISE
+from seepage.designs.form import Strategy
 from seepage.errors import InputError
 from seepage.plan import Plan
 from seepage.plan.plan_parts import BY_FORM

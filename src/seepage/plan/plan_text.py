@@ -8,7 +8,7 @@ from typing import Any
 from seepage._numerics import shortest_above
 from seepage.data import ALL_OTHERS, OTHER, Attribute, short_list
 from seepage.data.answers import NOT_ASKED
-from seepage.designs.strategies import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
+from seepage.designs.a_optimal import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
 from seepage.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
 from seepage.plan.plan_precision import (
