@@ -16,7 +16,7 @@ from seepage._options import MECHANISMS
 from seepage._pages import render_page, template_text
 from seepage.analysis import Analysis
 from seepage.charts import inline_svg
-from seepage.charts.results import about_chart, totals_chart
+from seepage.charts.results import about_chart
 from seepage.data import MISSING, how_many, sample_caution, short_list
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -105,7 +105,7 @@ def report_page(analysis: Analysis, *, audit: Any = None) -> str:
         witnessed=next((t for t in analysis.totals.totals if t.guarantee == "witness"), None),
         evidence=_evidence(analysis),
         notes=_notes(analysis),
-        attributes=[_attribute(matrix.pairs, index) for index in range(len(matrix.domain))],
+        missing=_missing(matrix.pairs),
     )
 
 
@@ -319,19 +319,11 @@ def _people_picture(analysis: Analysis) -> Markup | None:
 
 def _totals_picture(analysis: Analysis) -> Markup | None:
     """Return the totals and limits as a picture, attributes in the order of the verdict."""
-    found = analysis.totals
-    if not found.totals:
+    if not analysis.totals.totals:
         return None
-    order = [judgement.attribute for judgement in by_urgency(analysis.verdict)]
-    limits = dict(zip(analysis.matrix.domain.names, analysis.limits, strict=True))
-    rows = [
-        row | {"limit": limits[row["attribute"]]}
-        for total in found.totals
-        for row in total.chart_rows(found.refuted.get(total.guarantee, ()))
-    ]
-    rows.sort(key=lambda row: order.index(row["attribute"]))
-    chart = totals_chart(rows, analysis.name)
-    return inline_svg(chart, f"Totals of {len(order)} attributes, in nats")
+    limits = {judgement.attribute: judgement.limit for judgement in by_urgency(analysis.verdict)}
+    chart = analysis.totals.chart(analysis.name, limits)
+    return inline_svg(chart, f"Totals of {len(limits)} attributes, in nats")
 
 
 def _evidence(analysis: Analysis) -> tuple[str, list[JointWitness]] | None:
@@ -352,14 +344,7 @@ def _notes(analysis: Analysis) -> dict[str, list[str]]:
     return {note: [t.guarantee for t in totals if note in t.notes] for note in notes}
 
 
-def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
-    """Return an attribute, the number of its missing values, and its values that never occur."""
-    attribute, counts = pairs.domain[index], pairs.marginals[index]
-    missing = MISSING in attribute.values and int(counts[attribute.code(MISSING)])
-    return {
-        "name": attribute.name,
-        "values": attribute.values,
-        "binned": len(attribute.edges) > 0,
-        "missing": missing or 0,
-        "unseen": pairs.unseen(attribute.name),
-    }
+def _missing(pairs: PairCounts) -> dict[str, int]:
+    """Return the number of missing values of each attribute that has a category of them."""
+    counted = zip(pairs.domain, pairs.marginals, strict=True)
+    return {a.name: int(n[a.code(MISSING)]) for a, n in counted if MISSING in a.values}

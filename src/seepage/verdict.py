@@ -145,18 +145,14 @@ def judge(
         The command that designs a collection from the same data within the same limits, as code.
     """
     judgements = []
-    for k, (name, limit, (lower, lower_by)) in enumerate(
-        zip(matrix.domain.names, limits, lower_bounds(matrix, totals), strict=True)
-    ):
+    known = zip(matrix.domain.names, limits, lower_bounds(matrix, totals), strict=True)
+    for k, (name, limit, lower) in enumerate(known):
         certain, relaxed = _upper_bounds(totals, k)
         state: State | None = None
         if limit is not None:
-            smallest = min(certain[0], relaxed[0])
-            certified: State = "within" if smallest <= limit else "not certifiable"
-            state = "exceeded" if lower > limit else certified
-        judgements.append(
-            Judgement(name, limit, state, certain[0], certain[1], *relaxed, lower, lower_by)
-        )
+            state = "within" if min(certain[0], relaxed[0]) <= limit else "not certifiable"
+            state = "exceeded" if lower[0] > limit else state
+        judgements.append(Judgement(name, limit, state, *certain[:2], *relaxed, *lower))
     states, groups = {judgement.state for judgement in judgements}, same_attributes(matrix)
     settle = ""
     if "exceeded" in states or states == {None}:
@@ -164,7 +160,7 @@ def judge(
         settle = settle if "exceeded" in states else f"No limit is set. {settle}"
     elif "not certifiable" in states:
         settle = _next_step(matrix, totals, design)
-    decision = _decision(judgements, groups) or _strongest(matrix)
+    decision = _strongest(matrix) if states <= {None} else _decision(judgements, groups)
     return Verdict(decision, _basis(judgements, totals), settle, tuple(judgements))
 
 
@@ -249,13 +245,11 @@ def _listed(names: Sequence[str], groups: Sequence[Sequence[str]]) -> str:
 
 def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
     judged = [j for j in judgements if j.state is not None]
-    if not judged:
-        return ""
     exceeded = [j for j in judged if j.state == "exceeded"]
     undecided = [j for j in judged if j.state == "not certifiable"]
     count = f"{len(judged)} attribute{'s' * (len(judged) != 1)}"
     if exceeded:
-        exceeded = sorted(exceeded, key=lambda j: (j.limit or 0.0) - j.lower)
+        exceeded.sort(key=lambda j: (j.limit or 0.0) - j.lower)
         top = exceeded[0]
         names = _listed([j.attribute for j in exceeded], groups)
         verb = "exceeds its limit" if len(exceeded) == 1 else "exceed their limits"
@@ -289,22 +283,17 @@ def _strongest(matrix: LeakageMatrix) -> str:
 
 
 def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
-    judged = [j for j in judgements if j.state is not None]
-    if not judged:
-        return ""
     parts = []
     for state in STATES:
-        chosen = [j for j in judged if j.state == state]
-        if not chosen:
-            continue
-        if state == "not certifiable":
+        chosen = [j for j in judgements if j.state == state]
+        if chosen and state == "not certifiable":
             parts.append(f"{len(chosen)} not certifiable: the smallest total that holds is larger")
-            continue
-        proofs = dict.fromkeys(j.lower_by if state == "exceeded" else j.proof[1] for j in chosen)
-        verb = "proven by" if state == "exceeded" else "by"
-        reasons = "; ".join(_reason(name, totals) for name in proofs)
-        parts.append(f"{len(chosen)} {state}, {verb} {reasons}")
-    return f"It rests on: {'. '.join(parts)}."
+        elif chosen:
+            proofs = [j.lower_by if state == "exceeded" else j.proof[1] for j in chosen]
+            verb = "proven by" if state == "exceeded" else "by"
+            reasons = "; ".join(_reason(name, totals) for name in dict.fromkeys(proofs))
+            parts.append(f"{len(chosen)} {state}, {verb} {reasons}")
+    return f"It rests on: {'. '.join(parts)}." if parts else ""
 
 
 def _reason(name: str, totals: TotalsComparison) -> str:

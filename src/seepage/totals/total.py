@@ -1,6 +1,6 @@
 """`total_leakage`: the totals of a table under named guarantees, one or several."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -199,14 +199,17 @@ class TotalsComparison(Result):
             raise GuaranteeError(self.unavailable[guarantee])
         return by_guarantee[guarantee]
 
-    def chart(self, name: str = "") -> Any:
+    def chart(self, name: str = "", limits: Mapping[str, float | None] | None = None) -> Any:
         """Return all totals in one Altair chart, titled with the data's name if given.
 
-        Refuted assumptions are marked.
+        Refuted assumptions are marked.  With `limits` by attribute, these are drawn too, and the
+        attributes are in their order.
         """
         from seepage.charts.results import totals_chart
 
         rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
+        if limits is not None:
+            rows = [r | {"limit": limits[k]} for k in limits for r in rows if r["attribute"] == k]
         return totals_chart(rows, _checks.text(name, "name"))
 
     def _columns(self) -> dict[str, Sequence[Any]]:
