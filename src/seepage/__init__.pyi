@@ -1,12 +1,12 @@
 # The public names and their modules: what type checkers see, and `__init__.py` loads from.
 
-from seepage._results import Estimated as Estimated
 from seepage.analysis import Analysis as Analysis
 from seepage.analysis import analyse as analyse
 from seepage.auditing import Audit as Audit
 from seepage.auditing.audit import audit as audit
 from seepage.charts import save_chart as save_chart
 from seepage.collection.cross_table import Table as Table
+from seepage.collection.estimated_cells import Estimated as Estimated
 from seepage.collection.fit_regression import regress as regress
 from seepage.collection.frequencies import rake_weights as rake_weights
 from seepage.collection.receiver import Receiver as Receiver

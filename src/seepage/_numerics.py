@@ -12,7 +12,6 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
@@ -245,60 +244,6 @@ def clustered_order(strengths: Floats) -> list[int]:
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
     return [int(leaf) for leaf in leaves_list(tree)]
-
-
-def ceiling_text(value: float, decimals: int = 4) -> str:
-    """Return a number as text, its shortest decimal rounded up to a number of decimals.
-
-    Examples
-    --------
-    >>> ceiling_text(1.98761), ceiling_text(1.1, 2), ceiling_text(math.inf)
-    ('1.9877', '1.10', 'inf')
-    """
-    return _rounded_text(value, decimals, ROUND_CEILING)
-
-
-def floor_text(value: float, decimals: int = 4) -> str:
-    """Return a number as text, its shortest decimal rounded down to a number of decimals.
-
-    Examples
-    --------
-    >>> floor_text(1.98769), floor_text(0.29, 2)
-    ('1.9876', '0.29')
-    """
-    return _rounded_text(value, decimals, ROUND_FLOOR)
-
-
-def _rounded_text(value: float, decimals: int, rounding: str) -> str:
-    if not math.isfinite(value):
-        return str(float(value))
-    exact = Context(prec=400, rounding=rounding)  # the largest float has 309 digits
-    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), context=exact):f}"
-
-
-def shortest_above(value: float) -> str:
-    """Return a number as text, rounded up to three decimals, without trailing zeros.
-
-    Examples
-    --------
-    >>> shortest_above(1.99999), shortest_above(0.1234)
-    ('2', '0.124')
-    """
-    text = ceiling_text(value, 3)
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def delta_text(delta: float, digits: int = 2) -> str:
-    """Return ", delta d" rounded up, but for an excess of 1e-9 of it; "" for a delta of 0.
-
-    Examples
-    --------
-    >>> delta_text(6.0371e-3), delta_text(1e-5), delta_text(0.0)
-    (', delta 0.0061', ', delta 1e-05', '')
-    """
-    up = Context(prec=digits, rounding=ROUND_CEILING)
-    rounded = up.create_decimal(Decimal(repr(float(delta) * (1 - 1e-9))))
-    return f", delta {float(rounded):g}" if delta else ""
 
 
 # Threads of linear algebra -----------------------------------------------------------------------

@@ -8,11 +8,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from numbers import Real
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, Union
+from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias, Union
 from uuid import uuid4
 
 from seepage import _checks
@@ -29,59 +30,10 @@ Column: TypeAlias = Union[Sequence[Any], "NDArray[Any]"]
 SHOWN_ROWS = 20
 """Maximum number of rows that a notebook displays."""
 
-CAPTION = "text-align: left; white-space: nowrap"
-"""Style of the caption of an HTML table."""
-
 FORMULA = re.compile(
     r"'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z)", re.IGNORECASE
 )
 """Start of a text that a spreadsheet may evaluate as a formula; signed numbers do not match."""
-
-
-NORMAL_QUANTILE = 1.959963984540054
-"""Half-width of a 95 % interval of a normal distribution, in standard errors."""
-
-
-class Estimated(NamedTuple):
-    """An estimated number with its standard error and a 95 % confidence interval.
-
-    Parameters
-    ----------
-    value
-        The estimate.
-    standard_error
-        Its standard error, for the population that the people were drawn from.
-    interval
-        The limits of a 95 % confidence interval.
-
-    Examples
-    --------
-    >>> share = Estimated.normal(0.25, 0.01)
-    >>> share
-    0.25 (standard error 0.01, 95 % interval 0.2304 to 0.2696)
-    >>> share.interval[0] < share.value < share.interval[1], float(share)
-    (True, 0.25)
-    """
-
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-
-    @classmethod
-    def normal(cls, value: float, standard_error: float) -> "Estimated":
-        """Return an estimate with a normal interval, value -+ 1.96 standard errors."""
-        width = NORMAL_QUANTILE * standard_error
-        return cls(
-            float(value), float(standard_error), (float(value - width), float(value + width))
-        )
-
-    def __repr__(self) -> str:
-        low, high = self.interval
-        error = f"standard error {self.standard_error:.4g}"
-        return f"{self.value:.4g} ({error}, 95 % interval {low:.4g} to {high:.4g})"
-
-    def __float__(self) -> float:
-        return self.value
 
 
 class Result:
@@ -146,7 +98,8 @@ class Result:
 def html_table(columns: Mapping[str, Column], caption: str) -> str:
     """Return the first rows of columns as an HTML table, and the number of the others."""
     shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
-    sides = ["right" if all(map(_is_number, values)) else "left" for values in shown]
+    numbers = [all(v is None or isinstance(v, Real) for v in values) for values in shown]
+    sides = ["right" if is_number else "left" for is_number in numbers]
 
     def row(tag: str, cells: Iterable[str]) -> str:
         sided = zip(cells, sides, strict=True)
@@ -156,14 +109,10 @@ def html_table(columns: Mapping[str, Column], caption: str) -> str:
     body = "".join(row("td", map(cell_text, cells)) for cells in zip(*shown, strict=True))
     hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS
     return (
-        f"<table><caption style='{CAPTION}'>{escape(caption)}</caption>"
+        f"<table><caption style='text-align: left; white-space: nowrap'>{escape(caption)}</caption>"
         f"<thead>{row('th', columns)}</thead><tbody>{body}</tbody></table>"
         + (f"<p>{hidden:,} more rows</p>" if hidden > 0 else "")
     )
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or isinstance(value, Real)
 
 
 def cell_text(value: Any) -> str:
@@ -237,6 +186,75 @@ def json_text(content: Any) -> str:
     import msgspec
 
     return msgspec.json.format(msgspec.json.encode(json_ready(content)), indent=1).decode()
+
+
+# Numbers as text, rounded to the safe side -------------------------------------------------------
+
+
+def ceiling_text(value: float, decimals: int = 4) -> str:
+    """Return a number as text, its shortest decimal rounded up to a number of decimals.
+
+    Examples
+    --------
+    >>> ceiling_text(1.98761), ceiling_text(1.1, 2), ceiling_text(math.inf)
+    ('1.9877', '1.10', 'inf')
+    """
+    return _rounded_text(value, decimals, ROUND_CEILING)
+
+
+def floor_text(value: float, decimals: int = 4) -> str:
+    """Return a number as text, its shortest decimal rounded down to a number of decimals.
+
+    Examples
+    --------
+    >>> floor_text(1.98769), floor_text(0.29, 2)
+    ('1.9876', '0.29')
+    """
+    return _rounded_text(value, decimals, ROUND_FLOOR)
+
+
+def _rounded_text(value: float, decimals: int, rounding: str) -> str:
+    if not math.isfinite(value):
+        return str(float(value))
+    exact = Context(prec=400, rounding=rounding)  # the largest float has 309 digits
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), context=exact):f}"
+
+
+def shortest_above(value: float) -> str:
+    """Return a number as text, rounded up to three decimals, without trailing zeros.
+
+    Examples
+    --------
+    >>> shortest_above(1.99999), shortest_above(0.1234)
+    ('2', '0.124')
+    """
+    text = ceiling_text(value, 3)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def delta_text(delta: float, digits: int = 2) -> str:
+    """Return ", delta d" rounded up, but for an excess of 1e-9 of it; "" for a delta of 0.
+
+    Examples
+    --------
+    >>> delta_text(6.0371e-3), delta_text(1e-5), delta_text(0.0)
+    (', delta 0.0061', ', delta 1e-05', '')
+    """
+    up = Context(prec=digits, rounding=ROUND_CEILING)
+    rounded = up.create_decimal(Decimal(repr(float(delta) * (1 - 1e-9))))
+    return f", delta {float(rounded):g}" if delta else ""
+
+
+def lower_text(value: float) -> str:
+    """Return a lower bound with two decimals, rounded down; a shortfall of 1e-11 is ignored."""
+    if not math.isfinite(value):
+        return "infinitely many"
+    return f"{math.floor(100 * value + 1e-9) / 100:.2f}" if value < 1e15 else f"{value:g}"
+
+
+def upper_text(value: float) -> str:
+    """Return an upper bound with two decimals, rounded up; an excess of 1e-11 is ignored."""
+    return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if value < 1e15 else "infinity"
 
 
 # Files of our own: written whole, read if they are regular and not too large --------------------

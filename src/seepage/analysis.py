@@ -16,7 +16,15 @@ import numpy as np
 
 from seepage import __version__, _checks
 from seepage._options import command_words, takes
-from seepage._results import Result, html_table, json_ready, json_text, write_text
+from seepage._results import (
+    Result,
+    html_table,
+    json_ready,
+    json_text,
+    lower_text,
+    upper_text,
+    write_text,
+)
 from seepage.analysis_options import AnalysisOptions
 from seepage.data import ALL_OTHERS, for_each
 from seepage.data.inputs import as_counted, as_pairs, is_counted
@@ -28,7 +36,7 @@ from seepage.leakage.matrix import LeakageMatrix, MatrixOptions, leakage_matrix
 from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.total import FROM_PAIRS, TotalsComparison, TotalSettings, compare_totals
-from seepage.verdict import Verdict, judge, lower_text, upper_text
+from seepage.verdict import Verdict, judge
 
 SHARED_SETTINGS = ("target_delta", "confidence", "reports", "rng", "progress")
 """Options of an analysis that its totals use."""

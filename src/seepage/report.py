@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from seepage._numerics import Floats, delta_text, quotient
+from seepage._numerics import Floats, quotient
 from seepage._options import MECHANISMS
 from seepage._pages import render_page, template_text
+from seepage._results import delta_text, lower_text, upper_text
 from seepage.analysis import Analysis
 from seepage.charts import inline_svg
 from seepage.charts.results import about_chart
@@ -25,7 +26,7 @@ from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import releases
 from seepage.totals import GUARANTEES, KINDS
 from seepage.totals.likelihood_columns import JointWitness
-from seepage.verdict import STATES, Judgement, Verdict, lower_text, total_text, upper_text
+from seepage.verdict import STATES, Judgement, Verdict, total_text
 
 STYLES = ("base", "controls", "figures", "print")
 SCRIPTS = ("dom", "heatmap", "pair", "main")

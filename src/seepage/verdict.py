@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import delta_text, round_down
-from seepage._results import Result, json_ready
+from seepage._numerics import round_down
+from seepage._results import Result, delta_text, json_ready, lower_text, upper_text
 from seepage.errors import Setting, Text
 from seepage.leakage import find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix
@@ -147,12 +147,12 @@ def judge(
     judgements = []
     known = zip(matrix.domain.names, limits, lower_bounds(matrix, totals), strict=True)
     for k, (name, limit, lower) in enumerate(known):
-        certain, relaxed = _upper_bounds(totals, k)
+        (upper, upper_by, _), relaxed = _upper_bounds(totals, k)
         state: State | None = None
         if limit is not None:
-            state = "within" if min(certain[0], relaxed[0]) <= limit else "not certifiable"
+            state = "within" if min(upper, relaxed[0]) <= limit else "not certifiable"
             state = "exceeded" if lower[0] > limit else state
-        judgements.append(Judgement(name, limit, state, *certain[:2], *relaxed, *lower))
+        judgements.append(Judgement(name, limit, state, upper, upper_by, *relaxed, *lower))
     states, groups = {judgement.state for judgement in judgements}, same_attributes(matrix)
     settle = ""
     if "exceeded" in states or states == {None}:
@@ -212,18 +212,6 @@ def _witness_value(total: TotalLeakage, k: int) -> tuple[float, str]:
 
 
 # Sentences ---------------------------------------------------------------------------------------
-
-
-def lower_text(value: float) -> str:
-    """Return a lower bound with two decimals, rounded down; a shortfall of 1e-11 is ignored."""
-    if not math.isfinite(value):
-        return "infinitely many"
-    return f"{math.floor(100 * value + 1e-9) / 100:.2f}" if value < 1e15 else f"{value:g}"
-
-
-def upper_text(value: float) -> str:
-    """Return an upper bound with two decimals, rounded up; an excess of 1e-11 is ignored."""
-    return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if value < 1e15 else "infinity"
 
 
 def total_text(total: TotalLeakage, k: int) -> str:

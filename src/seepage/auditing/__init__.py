@@ -12,8 +12,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from seepage import __version__, _checks
-from seepage._numerics import LARGE_EPSILON, ceiling_text, delta_text, floor_text
-from seepage._results import Result, json_ready, json_text, read_small, write_text
+from seepage._numerics import LARGE_EPSILON
+from seepage._results import (
+    Result,
+    ceiling_text,
+    delta_text,
+    floor_text,
+    json_ready,
+    json_text,
+    read_small,
+    write_text,
+)
 from seepage.errors import InputError, Setting, Text
 
 State = Literal["holds", "refuted", "not decided"]

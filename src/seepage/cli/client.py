@@ -154,7 +154,7 @@ def audit(randomiser: str, **chosen: Any) -> None:
 
 
 def _audit_text(found: Any) -> str:
-    from seepage.verdict import lower_text, upper_text
+    from seepage._results import lower_text, upper_text
 
     lines = [f"{found.name}: {found.verdict}", *map(console.named, found.sentences())]
     if found.analysis is None or found.claimed is None:

@@ -4,7 +4,7 @@ import math
 import shutil
 from typing import Any
 
-from seepage._numerics import delta_text, floor_text, shortest_above
+from seepage._results import delta_text, floor_text, lower_text, shortest_above, upper_text
 from seepage.analysis import Analysis
 from seepage.cli.console import aligned, constants, named
 from seepage.data import how_many, sample_caution
@@ -12,7 +12,7 @@ from seepage.leakage import Leak, same_attributes, skip_patterns, support
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
-from seepage.verdict import STATES, Judgement, lower_text, total_text, upper_text
+from seepage.verdict import STATES, Judgement, total_text
 
 VIEWS = {
     "report": "the adversary keeps the whole report",

@@ -13,9 +13,11 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, nearest_distribution
-from seepage._results import NORMAL_QUANTILE, Estimated, json_ready
+from seepage._results import json_ready
 from seepage.collection import open_reports
 from seepage.collection.estimated_cells import (
+    NORMAL_QUANTILE,
+    Estimated,
     EstimatedCells,
     IndependenceTest,
     Labels,

@@ -23,9 +23,55 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
+from seepage._results import Result, json_ready
 from seepage.data import Attribute
 from seepage.errors import InputError
+
+NORMAL_QUANTILE = 1.959963984540054
+"""Half-width of a 95 % interval of a normal distribution, in standard errors."""
+
+
+class Estimated(NamedTuple):
+    """An estimated number with its standard error and a 95 % confidence interval.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    standard_error
+        Its standard error, for the population that the people were drawn from.
+    interval
+        The limits of a 95 % confidence interval.
+
+    Examples
+    --------
+    >>> share = Estimated.normal(0.25, 0.01)
+    >>> share
+    0.25 (standard error 0.01, 95 % interval 0.2304 to 0.2696)
+    >>> share.interval[0] < share.value < share.interval[1], float(share)
+    (True, 0.25)
+    """
+
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
+
+    @classmethod
+    def normal(cls, value: float, standard_error: float) -> "Estimated":
+        """Return an estimate with a normal interval, value -+ 1.96 standard errors."""
+        width = NORMAL_QUANTILE * standard_error
+        return cls(
+            float(value), float(standard_error), (float(value - width), float(value + width))
+        )
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        error = f"standard error {self.standard_error:.4g}"
+        return f"{self.value:.4g} ({error}, 95 % interval {low:.4g} to {high:.4g})"
+
+    def __float__(self) -> float:
+        return self.value
+
 
 GRID = 301
 """Number of values of each share at which functions of two shares are compared."""

@@ -22,8 +22,9 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
-from seepage._results import Estimated, Result, json_ready
+from seepage._results import Result, json_ready
 from seepage.collection import checked_weights, open_reports
+from seepage.collection.estimated_cells import Estimated
 from seepage.collection.report_vectors import CellSums, add_reports, undetermined
 from seepage.data import Domain
 from seepage.data.pairs import PairCounts

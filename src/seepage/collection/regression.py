@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._results import NORMAL_QUANTILE, Estimated, Result, json_ready
-from seepage.collection.estimated_cells import EstimatedCells
+from seepage._results import Result, json_ready
+from seepage.collection.estimated_cells import NORMAL_QUANTILE, Estimated, EstimatedCells
 from seepage.data import Attribute
 from seepage.data.table import TableOptions
 from seepage.data.table.sources import open_source

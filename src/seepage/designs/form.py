@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers, shortest_above, summed_up
+from seepage._numerics import Floats, Integers, summed_up
+from seepage._results import shortest_above
 from seepage.designs.report_channels import (
     AnswerLeakage,
     Budget,

@@ -12,8 +12,9 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, shortest_above, summed_up
+from seepage._numerics import Floats, summed_up
 from seepage._options import MECHANISMS
+from seepage._results import shortest_above
 from seepage.data import Domain
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, ceiling_text, delta_text, floor_text
+from seepage._numerics import Booleans, Floats
+from seepage._results import ceiling_text, delta_text, floor_text
 from seepage.data import MISSING, short_list
 from seepage.data.channel import Channel
 

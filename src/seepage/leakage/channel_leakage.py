@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import UNIT, Floats, delta_text, log_ratio, round_down, round_up
-from seepage._results import Result
+from seepage._numerics import UNIT, Floats, log_ratio, round_down, round_up
+from seepage._results import Result, delta_text
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import ChannelError, InputError
 from seepage.leakage import Leakage, named_witness

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers, clustered_order, delta_text
+from seepage._numerics import Floats, Integers, clustered_order
 from seepage._options import takes
-from seepage._results import SHOWN_ROWS, Result, html_table
+from seepage._results import SHOWN_ROWS, Result, delta_text, html_table
 from seepage.data import MISSING, Domain, how_many, target_and_source
 from seepage.data.channel import Channel
 from seepage.data.pairs import PairCounts, smoothed

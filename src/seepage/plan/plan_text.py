@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from seepage._numerics import shortest_above
+from seepage._results import shortest_above
 from seepage.data import ALL_OTHERS, OTHER, Attribute, short_list
 from seepage.data.answers import NOT_ASKED
 from seepage.designs.a_optimal import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP

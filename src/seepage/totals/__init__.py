@@ -25,8 +25,8 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, delta_text, round_up, summed_up
-from seepage._results import Progress, Result, json_ready
+from seepage._numerics import Floats, round_up, summed_up
+from seepage._results import Progress, Result, delta_text, json_ready
 from seepage.data import Counted, Domain, check_domain_stands, how_many
 from seepage.errors import GuaranteeError
 from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
