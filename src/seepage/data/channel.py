@@ -1,7 +1,6 @@
 """`Channel`: a row-stochastic matrix P(output given input) with named axes."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,8 +68,8 @@ def _rows_sum_to_one(matrix: Floats) -> bool:
 class Channel:
     """P(output given input) as a row-stochastic matrix with named axes.
 
-    `a @ b` composes two channels, the output of `a` being the input of `b`; if these are not the
-    same attribute, a ChannelError is raised, so a transposed or swapped matrix gives no number.
+    Functions of a channel and the mechanism of its output compare these axes, so that a transposed
+    or swapped matrix raises a ChannelError instead of giving a wrong number.
 
     Parameters
     ----------
@@ -113,18 +112,6 @@ class Channel:
     def shape(self) -> tuple[int, int]:
         """Numbers of input and output values."""
         return self.given.size, self.output.size
-
-    def __matmul__(self, other: Any) -> "Channel":
-        if not isinstance(other, Channel):
-            return NotImplemented
-        if self.output != other.given:
-            raise ChannelError(
-                f"the output {self.output.name!r} ({self.output.size} values) of one channel is "
-                f"not the input {other.given.name!r} ({other.given.size} values) of the other"
-            )
-        product = self.matrix @ other.matrix
-        product /= product.sum(axis=1, keepdims=True)
-        return Channel(product, self.given, other.output, self.unseen)
 
     def __repr__(self) -> str:
         rows, columns = self.shape
