@@ -87,6 +87,20 @@ def test_a_person_is_in_the_part_with_all_records():
     assert found.records + found.fixed.records == N
 
 
+def test_a_part_of_all_or_no_records_raises_one_line():
+    table, told = pd.DataFrame({"sex": ["F", "M"]}), set()
+    for rng in range(60):
+        try:
+            found = sp.Records.from_data(table, scope="population", rng=rng)
+            assert found.records == found.fixed.records == 1
+        except sp.TableError as problem:
+            told.add(str(problem))
+    assert told == {
+        "2 records are too few to fix the answers on a part of them; declare a domain",
+        "no record is left beside the part that fixed the answers; declare a domain",
+    }
+
+
 def test_a_declared_domain_needs_no_part():
     domain = records().domain
     again = sp.Records.from_data(PEOPLE, domain=domain, scope="population")

@@ -317,6 +317,10 @@ def gather_local(
     scan = open_scan(data, options, part)
     gathered = scan.read(gather, options.progress)
     domain, orders = scan.finish()
+    if not gathered.seen:
+        raise TableError(
+            "no record is left beside the part that fixed the answers; declare a domain"
+        )
     rows, weights = gathered.rows()
     for row, order in zip(rows, orders, strict=True):
         final = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
