@@ -7,13 +7,13 @@ import numpy as np
 
 from benchmarks import Figure, at_least, best_of, seconds
 from seepage._numerics import Floats
+from seepage.analysis_options import TotalSettings
 from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 from seepage.leakage.release import Release, releases
 from seepage.totals.exact_total import exact_totals
 from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
 from seepage.totals.sampled import sampled_totals
-from seepage.totals.total import TotalSettings
 from seepage.totals.witness_search import search_witness
 
 EPSILON = 0.9264

@@ -19,6 +19,7 @@ LAYERS = [
     ["_options", "_results", "_pages"],
     ["charts"],
     ["data"],
+    ["analysis_options"],
     ["leakage"],
     ["mechanisms"],
     ["totals"],
@@ -26,7 +27,7 @@ LAYERS = [
     ["plan", "collection"],
     ["study"],
     ["verdict"],
-    ["analysis_options", "analysis", "saved_analysis", "report"],
+    ["analysis", "saved_analysis", "report"],
     ["auditing"],
     ["cli"],
 ]

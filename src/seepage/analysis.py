@@ -35,11 +35,8 @@ from seepage.leakage import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, MatrixOptions, leakage_matrix
 from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.experienced import Experience, default_people, experience_of
-from seepage.totals.total import FROM_PAIRS, TotalsComparison, TotalSettings, compare_totals
+from seepage.totals.total import FROM_PAIRS, TotalsComparison, compare_totals
 from seepage.verdict import Verdict, judge
-
-SHARED_SETTINGS = ("target_delta", "confidence", "reports", "rng", "progress")
-"""Options of an analysis that its totals use."""
 
 Limit = float | Sequence[float | None] | None
 
@@ -247,7 +244,6 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     known = _checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
     names, small = [name for name in known if name != "auto"], False
     given = vars(options)
-    settings = TotalSettings(**{name: given[name] for name in SHARED_SETTINGS})
     named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
     name = options.name if options.name is not None else Path(named).name
     records = "" if named and is_counted(named) else named or name
@@ -270,13 +266,13 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     how = {name: given[name] for name in MatrixOptions.__annotations__}
     matrix = leakage_matrix(as_pairs(counted), **how)
     limits = checked_limits(options.limit, matrix)
-    totals = compare_totals(counted, matrix, names, settings)
+    totals = compare_totals(counted, matrix, names, options)
     draws = options.people
     if draws is None:
         draws = default_people(counted, matrix.releases) if needs_records else 0
     experience = None
     if draws:
-        drawn = options.view, draws, settings.confidence, settings.rng, settings.progress
+        drawn = options.view, draws, options.confidence, options.rng, options.progress
         experience = experience_of(counted, matrix.releases, *drawn)
     about = name, options.command, limits, experience
     return Analysis(matrix, totals, *about, notes=tuple(notes), table=table)

@@ -1,4 +1,4 @@
-"""Keywords of `analyse` and of `audit`, which are also options of their commands."""
+"""Keywords of `analyse`, of `audit` and of totals, which are also options of commands."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,34 @@ from seepage.data.table import DataOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalysisOptions(DataOptions):
+class TotalSettings(DataOptions):
+    """Options of totals that only some guarantees use.
+
+    Parameters
+    ----------
+    target_delta
+        The delta of sampled totals.
+    confidence
+        The confidence of all totals together, if they are sampled or for the population.
+    reports
+        Number of reports drawn for sampled totals.
+    rng
+        Seed of the sample, of sampled and witness totals, and of people drawn.
+    """
+
+    target_delta: float = option(0.01, check=_checks.inner_probability)
+    confidence: float = option(0.95, check=_checks.inner_probability)
+    reports: int = option(20_000, check=partial(_checks.draws, minimum=1))
+    rng: Any = option(0, name="seed", check=_checks.seed)
+
+    @property
+    def population_confidence(self) -> float | None:
+        """The confidence of totals for the population; None for those of the table."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisOptions(TotalSettings):
     """Options of `analyse`.
 
     Parameters
@@ -40,14 +67,6 @@ class AnalysisOptions(DataOptions):
         Pseudo-count added to every count of a pair.
     truncate
         Counts of a pair below this are then set to 0.
-    target_delta
-        The delta of sampled totals.
-    confidence
-        The confidence of sampled totals.
-    reports
-        Number of reports drawn for sampled totals.
-    rng
-        Seed of sampled and witness totals, of the sample and of the people.
     sample
         Number of records to draw without replacement: totals are assumed.  By default all.
     people
@@ -70,11 +89,7 @@ class AnalysisOptions(DataOptions):
     min_count: float = option(0.0)
     prior: float = option(0.0)
     truncate: float = option(0.0)
-    target_delta: float = option(0.01)
-    confidence: float = option(0.95)
-    reports: int = option(20_000)
     sample: int | None = option(None, metavar="N")
-    rng: Any = option(0, name="seed", check=_checks.seed)
     people: int | None = option(None, metavar="N", check=_checks.draws)
     name: str | None = field(default=None, metadata={"check": _checks.text})
     command: str = field(default="", metadata={"check": _checks.text})

@@ -18,6 +18,7 @@ from joint_oracle import (
     xor,
 )
 
+from seepage.analysis_options import TotalSettings
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError, InputError
 from seepage.leakage.release import releases
@@ -38,7 +39,7 @@ from seepage.totals.sampled import (
     report_weights,
     sampled_totals,
 )
-from seepage.totals.total import TotalSettings, total_leakage
+from seepage.totals.total import total_leakage
 from strategies import exponential
 
 RNG = np.random.default_rng(11)

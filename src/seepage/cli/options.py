@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from seepage._options import descriptions, flag_of
 from seepage._results import Progress
+from seepage.analysis_options import TotalSettings
 from seepage.cli import console
 from seepage.cli.console import OutputFile, OutputFolder, option_name
 from seepage.data import ALL_OTHERS, Domain, short_list
@@ -42,13 +43,14 @@ def of(kind: Any, *names: str) -> Callable[[Command], Command]:
     ----------
     kind
         A dataclass.  A field made by `seepage._options.option` becomes the option of its name with
-        dashes, the first sentence of its description the help; those of `DataOptions` come last.
+        dashes, the first sentence of its description the help; those of totals and of reading data
+        come last.
     names
         Only these fields; all by default.
     """
-    shared = {one.name for one in fields(DataOptions)}
+    shared = [{one.name for one in fields(base)} for base in (TotalSettings, DataOptions)]
     chosen = [one for one in fields(kind) if "option" in one.metadata]
-    chosen.sort(key=lambda one: one.name in shared)
+    chosen.sort(key=lambda one: sum(one.name in names for names in shared))
     said = descriptions(kind)
     return grouped(
         *(_as_option(one, said[one.name]) for one in chosen if not names or one.name in names)

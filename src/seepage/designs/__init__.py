@@ -5,12 +5,13 @@ Here are `DesignOptions` and `CalibrationOptions`: what may be asked for, checke
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
 from seepage import _checks
 from seepage._options import option
+from seepage.analysis_options import TotalSettings
 from seepage.data.table import ANSWERS, DataOptions
 from seepage.errors import InputError
 
@@ -237,7 +238,7 @@ class DesignOptions(PlanningOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationOptions(PlanningOptions):
+class CalibrationOptions(PlanningOptions, TotalSettings):
     """Options of `calibrate`.
 
     Parameters
@@ -255,40 +256,25 @@ class CalibrationOptions(PlanningOptions):
         Delta of (epsilon, delta)-LDP; totals then have one too.
     view
         `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
-    target_delta
-        The delta of sampled totals.
-    reports
-        Number of reports drawn for sampled totals.
-    rng
-        Seed of the sample and of sampled totals.
     scope
         For whom totals hold: the `"population"` that the records are a random sample of (the
         default for records and `"auto"`, `"exact"` or `"merged"`), or the people in the `"table"`.
         For the population they are upper confidence limits, and budgets the largest that pass,
         which costs no confidence [theory-population: Budgets chosen by looking].
-    confidence
-        Confidence of all totals together.
     """
 
     mechanism: Any = option(None, short="-m", type=str)
     guarantee: str = option("auto")
     audit: bool = option(True, check=_checks.flag)
-    scope: str | None = option(None, choices=("population", "table"))
-    confidence: float = option(0.95)
+    scope: str | None = option(None, **_one_of("population", "table"))
     delta: Any = option(0.0, type=float)
     view: Literal["report", "inferred"] = "report"
-    target_delta: float = option(0.01)
-    reports: int = option(20_000)
-    rng: Any = option(0, name="seed", check=_checks.seed)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         from seepage.totals import GUARANTEES
-        from seepage.totals.total import TotalSettings
 
         _checks.choice(self.guarantee, "guarantee", ("auto", *GUARANTEES))
-        settings = self.of_totals("table" if self.scope is None else self.scope)
-        TotalSettings(**{one.name: settings[one.name] for one in fields(TotalSettings)})
 
     def of_totals(self, scope: str) -> dict[str, Any]:
         """Return the keywords of `total_leakage`, for a scope."""

@@ -43,9 +43,6 @@ KINDS: dict[Kind, str] = {
 }
 """Kinds of totals, the strongest first, and what each means."""
 
-SCOPES = ("table", "population")
-"""The joint distribution that totals hold for: the table's own, or that it was drawn from."""
-
 NEEDS_RECORDS = "needs records"
 """Words of the reason why pair counts do not suffice for a guarantee; the verdict checks for it."""
 
@@ -115,7 +112,7 @@ def check_whole_table(
     what
         The subject of the message, in the plural ("budgets").
     scope
-        One of `SCOPES`.
+        `"table"` or `"population"`.
     hint
         The end of the message: alternatives.
     """

@@ -43,7 +43,7 @@ from seepage.totals.drawn_reports import (
 )
 
 if TYPE_CHECKING:
-    from seepage.totals.total import TotalSettings
+    from seepage.analysis_options import TotalSettings
 
 ROUNDING_SHARE = 1e-9
 """Share of the allowed mean left unused, above the rounding error of sums over reports."""

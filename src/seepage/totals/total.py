@@ -11,13 +11,13 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._options import check_fields, option, takes
-from seepage._results import Progress, Result
+from seepage._options import option, takes
+from seepage._results import Result
+from seepage.analysis_options import TotalSettings
 from seepage.data import sample_caution
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.data.table import DataOptions
 from seepage.errors import GuaranteeError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
@@ -25,7 +25,6 @@ from seepage.totals import (
     GUARANTEES,
     KINDS,
     NEEDS_RECORDS,
-    SCOPES,
     TotalLeakage,
     begin_stage,
     check_whole_table,
@@ -49,46 +48,7 @@ FROM_PAIRS = ("worst", "independent", "sum")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TotalSettings:
-    """Options that only some guarantees use.
-
-    Parameters
-    ----------
-    target_delta, confidence, reports
-        For `"sampled"`: the delta of every total, the simultaneous confidence level of all totals
-        (also for `scope="population"`), and the number of reports drawn.
-    rng
-        Of the sample, the reports of `"sampled"` and the search of `"witness"`; None: no seed.
-    progress
-        Called with the amount of work done and the total amount.
-    scope
-        `"table"`: totals of the table's own joint distribution.  `"population"`: upper
-        confidence limits for the population from which its records were drawn at random, one per
-        person, valid at once with probability `confidence` [theory-population]; for `"exact"`,
-        `"merged"` and `"worst"`, samples included.
-    """
-
-    target_delta: float = option(0.01, check=_checks.inner_probability)
-    confidence: float = option(0.95, check=_checks.inner_probability)
-    reports: int = 20_000
-    rng: Any = option(0, check=_checks.seed)
-    progress: Progress | None = None
-    scope: str = option("table", check=partial(_checks.choice, options=SCOPES))
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if _checks.integer(self.reports, "reports", 1) > _checks.MAX_RECORDS:
-            raise _checks.violation("reports", "at most 2^53", self.reports)
-        _checks.progress(self.progress)
-
-    @property
-    def population_confidence(self) -> float | None:
-        """The confidence level of totals for the population; None for those of the table."""
-        return self.confidence if self.scope == "population" else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TotalOptions(TotalSettings, DataOptions):
+class TotalOptions(TotalSettings):
     """Options of `total_leakage`.
 
     Parameters
@@ -110,6 +70,11 @@ class TotalOptions(TotalSettings, DataOptions):
         What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     sample
         For a table: the number of records to draw from it, see `Records.from_data`.
+    scope
+        `"table"`: totals of the table's own joint distribution.  `"population"`: upper
+        confidence limits for the population from which its records were drawn at random, one per
+        person, valid at once with probability `confidence` [theory-population]; for `"exact"`,
+        `"merged"` and `"worst"`, samples included.
     """
 
     epsilon: Any = field(kw_only=False)
@@ -118,10 +83,12 @@ class TotalOptions(TotalSettings, DataOptions):
     delta: Any = 0.0
     view: View = "report"
     sample: int | None = None
+    scope: str = option("table", check=partial(_checks.choice, options=("table", "population")))
 
-    def __post_init__(self) -> None:
-        DataOptions.__post_init__(self)
-        TotalSettings.__post_init__(self)
+    @property
+    def population_confidence(self) -> float | None:
+        """The confidence of totals for the population; None for those of the table."""
+        return self.confidence if self.scope == "population" else None
 
 
 @takes(TotalOptions)
@@ -302,14 +269,14 @@ def compute_total(
             f"guarantee {guarantee!r} {NEEDS_RECORDS}, and pair counts do not tell how sources act "
             "together; give the table itself, or use 'independent' or 'worst'"
         )
-    population = settings.scope == "population" and guarantee != "worst"
+    population = settings.population_confidence is not None and guarantee != "worst"
     if population:
         if guarantee not in ("exact", "merged"):
             raise GuaranteeError(
                 "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
                 f"got {guarantee!r}"
             )
-        check_whole_table(data, guarantee, "totals", settings.scope)
+        check_whole_table(data, guarantee, "totals", "population")
     values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
     if population:
         drawn = f"for the people whom the {data.records:,} records were drawn from at random"
