@@ -11,7 +11,7 @@ from seepage.analysis_options import TotalSettings
 from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 from seepage.leakage.release import Release, releases
-from seepage.totals.exact_total import exact_totals
+from seepage.totals.joint_totals import exact_totals
 from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import search_witness

@@ -13,7 +13,7 @@ from seepage._results import lower_text, upper_text
 from seepage.data import MISSING
 from seepage.leakage import find_leaks, groups, same_attributes
 from seepage.leakage.channel_leakage import exact_leakage
-from seepage.totals.total import TotalsComparison
+from seepage.totals import TotalsComparison
 from seepage.verdict import judge
 
 

@@ -209,6 +209,15 @@ def array(value: Any, name: str) -> "NDArray[Any]":
         raise violation(name, "an array of numbers", value) from None
 
 
+def read_only(value: Any, name: str) -> "NDArray[Any]":
+    """Return a NumPy array that can no longer be written to."""
+    import numpy as np
+
+    array = instance(value, name, np.ndarray, "an array")
+    array.flags.writeable = False
+    return array
+
+
 def probabilities(value: Any, name: str) -> "NDArray[np.float64]":
     """Return one probability or an array of them, each in [0, 1]."""
     import numpy as np

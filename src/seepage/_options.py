@@ -61,6 +61,13 @@ def check_fields(options: Any) -> None:
             object.__setattr__(options, one.name, one.metadata["check"](value, one.name))
 
 
+class Checked:
+    """Base of frozen dataclasses whose fields are checked, see `check_fields`."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 def descriptions(kind: type) -> dict[str, str]:
     """Return the first sentence on each parameter in the docstrings of a class and its bases.
 

@@ -33,9 +33,9 @@ from seepage.data.table import DataOptions
 from seepage.errors import Text
 from seepage.leakage import Leak, find_leaks, same_attributes
 from seepage.leakage.matrix import LeakageMatrix, MatrixOptions, leakage_matrix
-from seepage.totals import GUARANTEES, TotalLeakage
+from seepage.totals import GUARANTEES, TotalLeakage, TotalsComparison
 from seepage.totals.experienced import Experience, default_people, experience_of
-from seepage.totals.total import FROM_PAIRS, TotalsComparison, compare_totals
+from seepage.totals.total import FROM_PAIRS, compare_totals
 from seepage.verdict import Verdict, judge
 
 Limit = float | Sequence[float | None] | None

@@ -28,13 +28,8 @@ class TotalSettings(DataOptions):
 
     target_delta: float = option(0.01, check=_checks.inner_probability)
     confidence: float = option(0.95, check=_checks.inner_probability)
-    reports: int = option(20_000, check=partial(_checks.draws, minimum=1))
+    reports: int = option(20_000, check=partial(_checks.integer, minimum=1, maximum=2**53))
     rng: Any = option(0, name="seed", check=_checks.seed)
-
-    @property
-    def population_confidence(self) -> float | None:
-        """The confidence of totals for the population; None for those of the table."""
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)

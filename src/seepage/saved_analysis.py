@@ -17,18 +17,10 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals import (
-    GUARANTEES,
-    KINDS,
-    Kind,
-    TotalLeakage,
-    independent_totals,
-    sum_totals,
-    worst_totals,
-)
+from seepage.totals import GUARANTEES, KINDS, Kind, TotalLeakage, TotalsComparison
 from seepage.totals.experienced import Experience
 from seepage.totals.likelihood_columns import JointWitness
-from seepage.totals.total import TotalsComparison
+from seepage.totals.total import independent_totals, sum_totals, worst_totals
 from seepage.verdict import lower_bounds
 
 HINT = "an analysis is written as JSON"

@@ -17,9 +17,8 @@ from seepage._numerics import round_down
 from seepage._results import Result, delta_text, json_ready, lower_text, upper_text
 from seepage.errors import Setting, Text
 from seepage.leakage import find_leaks, same_attributes
-from seepage.leakage.matrix import LeakageMatrix
-from seepage.totals import GUARANTEES, NEEDS_RECORDS, TotalLeakage, direct_leakage
-from seepage.totals.total import TotalsComparison
+from seepage.leakage.matrix import LeakageMatrix, direct_leakage
+from seepage.totals import GUARANTEES, NEEDS_RECORDS, TotalLeakage, TotalsComparison
 
 State = Literal["within", "exceeded", "not certifiable"]
 STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")

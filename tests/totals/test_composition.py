@@ -13,9 +13,8 @@ import seepage as sp
 from seepage._numerics import summed_up
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
-from seepage.totals import independent_totals, sum_totals
-from seepage.totals import merged as merged_module
-from seepage.totals.total import total_leakage
+from seepage.totals import joint_totals as merged_module
+from seepage.totals.total import independent_totals, sum_totals, total_leakage
 
 
 @given(st.lists(st.floats(0.0, 1e6), max_size=9))

@@ -26,8 +26,8 @@ from seepage.data.records import Records
 from seepage.errors import GuaranteeError
 from seepage.leakage.release import LikelySets
 from seepage.mechanisms import mechanism
-from seepage.totals import exact_total as exact_module
-from seepage.totals.exact_total import exact_size, exact_totals
+from seepage.totals import joint_totals as exact_module
+from seepage.totals.joint_totals import exact_size, exact_totals
 from seepage.totals.likelihood_columns import MatrixColumns, TwoLevelColumns
 from seepage.totals.total import total_leakage
 from strategies import exponential

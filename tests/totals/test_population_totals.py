@@ -12,7 +12,6 @@ from scipy.stats import binom
 import seepage as sp
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_interval, mixture_radius
-from seepage.totals import merged as merged_module
 from seepage.totals import population_totals as population_module
 from seepage.totals.population_totals import (
     MAX_ATOMS,
@@ -285,5 +284,5 @@ def test_auto_takes_merged_or_worst_where_exact_does_not_fit(monkeypatch):
     found = sp.total_leakage(data, 1.0, **auto)
     assert (found.guarantee, found.kind, found.scope) == ("merged", "statistical", "population")
     assert (found.values <= found.worst).all()
-    monkeypatch.setattr(merged_module, "MAX_RADIUS", 0.0)
+    monkeypatch.setattr("seepage.totals.total.MAX_RADIUS", 0.0)
     assert sp.total_leakage(data, 1.0, **auto).guarantee == "worst"

@@ -349,7 +349,7 @@ def test_edges():
         ({"target_delta": 0}, "target_delta must be above 0 and below 1"),
         ({"target_delta": 2}, "target_delta must be above 0 and below 1"),
         ({"confidence": 1}, "confidence must be above 0 and below 1"),
-        ({"reports": 0}, "reports must be an integer of at least 1"),
+        ({"reports": 0}, "reports must be an integer from 1 to"),
     ],
 )
 def test_bad_settings_raise(option, message):

@@ -13,10 +13,10 @@ import seepage as sp
 from seepage.data.datasets.survey import make_survey, survey_joint
 from seepage.data.inputs import as_pairs
 from seepage.errors import GuaranteeError
-from seepage.totals import GUARANTEES, KINDS, independent_totals, sum_totals
-from seepage.totals import exact_total as exact_module
+from seepage.totals import GUARANTEES, KINDS
+from seepage.totals import joint_totals as exact_module
 from seepage.totals.likelihood_columns import JointWitness
-from seepage.totals.total import choose_guarantee, total_leakage
+from seepage.totals.total import choose_guarantee, independent_totals, sum_totals, total_leakage
 
 
 def compare_totals(data, epsilon, guarantee="all", **options):
@@ -207,7 +207,7 @@ def test_auto_without_pure_reports_is_a_total_with_a_delta():
 
 
 def test_more_reports_than_integers_raise():
-    with pytest.raises(sp.InputError, match="reports must be an integer from 1 to 100000000"):
+    with pytest.raises(sp.InputError, match="reports must be an integer from 1 to"):
         total_leakage(tuples_of(xor(50)), 1.0, mechanism="grr", reports=2**53 + 1)
 
 
@@ -229,7 +229,7 @@ def test_an_alphabet_with_too_many_pairs_of_values_has_the_sum_of_maxima(monkeyp
     matrix = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
     by_pair, most = independent_totals(matrix)[0], sum_totals(matrix)[0]
     assert (by_pair < most).all()
-    for module in ("totals", "leakage.matrix"):
+    for module in ("totals.total", "leakage.matrix"):
         monkeypatch.setattr(f"seepage.{module}.RATIO_CELLS", 4)
     bounded = independent_totals(matrix)[0]
     assert bounded[[0, 3]].tolist() == most[[0, 3]].tolist()

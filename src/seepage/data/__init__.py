@@ -12,7 +12,7 @@ from typing import Any, Protocol, SupportsIndex
 
 from seepage import _checks
 from seepage._results import from_json_number, json_ready
-from seepage.errors import DomainError, InputError
+from seepage.errors import DomainError, GuaranteeError, InputError
 
 MISSING = "(missing)"
 """Label of the category of missing values."""
@@ -336,6 +336,41 @@ def check_domain_stands(counted: Any) -> None:
             "the domain of these records was read off them, so they certify nothing for a "
             "population; give the table itself, or read the records with a domain",
             parameter="data",
+        )
+
+
+def check_whole_table(
+    counted: Counted,
+    guarantee: str,
+    what: str,
+    scope: str = "table",
+    hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
+) -> None:
+    """Raise a GuaranteeError if a guarantee for all records is computed from a sample of them.
+
+    The sum of all budgets, `"worst"`, holds for any records; totals with the scope `"population"`
+    are computed from samples.
+
+    Parameters
+    ----------
+    counted
+        The records, or their pair counts.
+    guarantee
+        The name of the guarantee.
+    what
+        The subject of the message, in the plural ("budgets").
+    scope
+        `"table"` or `"population"`.
+    hint
+        The end of the message: alternatives.
+    """
+    if scope == "population" and guarantee != "worst":
+        check_domain_stands(counted)
+    if counted.population is not None and guarantee != "worst" and scope == "table":
+        raise GuaranteeError(
+            f"{what} need all records, and these are a {how_many(counted)}: people left out may "
+            "have what leaks most; ",
+            hint,
         )
 
 

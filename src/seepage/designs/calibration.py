@@ -14,7 +14,7 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, largest_within, summed_up
 from seepage._options import MECHANISMS
 from seepage._results import Progress
-from seepage.data import Domain, for_each
+from seepage.data import Domain, check_whole_table, for_each
 from seepage.data.data_check import settle
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
@@ -24,7 +24,7 @@ from seepage.designs.form_problem import attribute_masks
 from seepage.errors import InputError, Setting
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import PUBLIC, releases
-from seepage.totals import GUARANTEES, TotalLeakage, check_whole_table
+from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.likelihood_columns import JointWitness, likelihood_columns
 from seepage.totals.total import choose_guarantee, total_leakage
 from seepage.totals.witness_search import search_witness

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from seepage._numerics import Floats, round_down, summed_up
+from seepage.data import check_whole_table
 from seepage.data.data_check import settle
 from seepage.data.inputs import as_records
 from seepage.data.records import Records
@@ -32,7 +33,6 @@ from seepage.designs.report_channels import MatrixChannel, stored_number
 from seepage.designs.table_certifier import TableCertifier
 from seepage.designs.wanted import wanted_errors
 from seepage.errors import InputError, Setting, Text
-from seepage.totals import check_whole_table
 
 
 def designed(data: Any, options: DesignOptions) -> "Design":

@@ -102,6 +102,11 @@ class LeakageMatrix(Result):
         found.flags.writeable = False
         return found
 
+    @cached_property
+    def direct(self) -> Floats:
+        """The `direct_leakage` of all attributes, and their deltas, shape (2, n)."""
+        return np.array([direct_leakage(release, self.view) for release in self.releases]).T
+
     def ratios_by_pair(self) -> Iterator[tuple[Integers, Integers, Floats]]:
         """Yield (targets, sources, ratios): the largest log-ratio by pair of target values.
 
@@ -289,6 +294,21 @@ class LeakageMatrix(Result):
                 repeated = counts[np.arange(len(counts)), first][:, None, :]
                 rows = np.where(seen[:, :, None], counts, repeated)
                 yield targets, sources, rows / rows.sum(axis=2, keepdims=True)
+
+
+def direct_leakage(release: Release, view: View) -> tuple[float, float]:
+    """Return the direct privacy leakage (DPL) of an attribute's own report, and its delta.
+
+    With delta 0 it is the maximum log-likelihood ratio in the view: epsilon for the whole report,
+    less for `exp`, whose report realises half, and for a value inferred from the report.
+    """
+    if release.delta > 0:
+        return release.epsilon, release.delta
+    sets = release.sets(view)
+    if sets is not None:
+        return sets.contrast, 0.0
+    assert release.mechanism is not None
+    return release.mechanism.epsilon, release.mechanism.delta
 
 
 def by_kind(

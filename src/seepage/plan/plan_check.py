@@ -19,7 +19,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Result, read_small, whole_file
-from seepage.data import Domain, short_list
+from seepage.data import Domain, check_whole_table, short_list
 from seepage.data.inputs import as_counted, is_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
@@ -28,13 +28,13 @@ from seepage.designs.form import Form
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.report_channels import MatrixChannel, ProductChannel, Stored
 from seepage.errors import InputError
-from seepage.leakage.matrix import leakage_matrix
+from seepage.leakage.matrix import direct_leakage, leakage_matrix
 from seepage.leakage.release import PUBLIC, Release
 from seepage.mechanisms.exact_draws import exact_cells
 from seepage.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute, weakest_kind
 from seepage.plan.wire import Wire, described_collection, undrawable
-from seepage.totals import TotalLeakage, check_whole_table, direct_leakage
+from seepage.totals import TotalLeakage
 from seepage.totals.total import FROM_PAIRS, total_leakage
 
 

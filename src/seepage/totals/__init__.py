@@ -5,9 +5,8 @@ computed by `total`, and of these by:
 
 | name | module |
 | --- | --- |
-| `exact` | `exact_total` |
-| `worst`, `sum`, `independent` | here: composition of budgets or of leakages |
-| `merged` | `merged` |
+| `worst`, `sum`, `independent` | `total`: composition of budgets or of leakages |
+| `exact`, `merged` | `joint_totals` |
 | `sampled` | `sampled`, `drawn_reports` |
 | `witness` | `witness_search` |
 
@@ -16,22 +15,25 @@ Exact totals for the population that the records were drawn from, also of a form
 """
 
 import tomllib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, round_up, summed_up
-from seepage._results import Progress, Result, delta_text, json_ready
-from seepage.data import Counted, Domain, check_domain_stands, how_many
+from seepage._numerics import Floats, summed_up
+from seepage._options import Checked
+from seepage._results import Result, delta_text, json_ready
+from seepage.data import Domain
 from seepage.errors import GuaranteeError
-from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix
-from seepage.leakage.release import Release, View
+from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.release import View
 from seepage.totals.likelihood_columns import JointWitness
+
+IS_MATRIX = partial(_checks.instance, kind=LeakageMatrix, what="a LeakageMatrix")
 
 Kind = Literal["certified", "statistical", "assumed", "lower bound"]
 
@@ -84,65 +86,8 @@ GUARANTEES = {name: Guarantee(name, **texts) for name, texts in _TEXTS.items()}
 """The guarantees by name, the strongest kind first."""
 
 
-def begin_stage(progress: Progress | None, name: str) -> None:
-    """Pass the name of the next stage to `progress.stage`, if the callable has this method."""
-    show = getattr(progress, "stage", None)
-    if callable(show):
-        show(name)
-
-
-def check_whole_table(
-    counted: Counted,
-    guarantee: str,
-    what: str,
-    scope: str = "table",
-    hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
-) -> None:
-    """Raise a GuaranteeError if a guarantee for all records is computed from a sample of them.
-
-    The sum of all budgets, `"worst"`, holds for any records; totals with the scope `"population"`
-    are computed from samples.
-
-    Parameters
-    ----------
-    counted
-        The records, or their pair counts.
-    guarantee
-        The name of the guarantee.
-    what
-        The subject of the message, in the plural ("budgets").
-    scope
-        `"table"` or `"population"`.
-    hint
-        The end of the message: alternatives.
-    """
-    if scope == "population" and guarantee != "worst":
-        check_domain_stands(counted)
-    if counted.population is not None and guarantee != "worst" and scope == "table":
-        raise GuaranteeError(
-            f"{what} need all records, and these are a {how_many(counted)}: people left out may "
-            "have what leaks most; ",
-            hint,
-        )
-
-
-def direct_leakage(release: Release, view: View) -> tuple[float, float]:
-    """Return the direct privacy leakage (DPL) of an attribute's own report, and its delta.
-
-    With delta 0 it is the maximum log-likelihood ratio in the view: epsilon for the whole report,
-    less for `exp`, whose report realises half, and for a value inferred from the report.
-    """
-    if release.delta > 0:
-        return release.epsilon, release.delta
-    sets = release.sets(view)
-    if sets is not None:
-        return sets.contrast, 0.0
-    assert release.mechanism is not None
-    return release.mechanism.epsilon, release.mechanism.delta
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class TotalLeakage(Result):
+class TotalLeakage(Checked, Result):
     """The total privacy leakage of every attribute, in the order of the domain.
 
     Parameters
@@ -168,19 +113,13 @@ class TotalLeakage(Result):
 
     guarantee: str
     kind: Kind
-    values: Floats
-    deltas: Floats
-    matrix: LeakageMatrix
+    values: Floats = field(metadata={"check": _checks.read_only})
+    deltas: Floats = field(metadata={"check": _checks.read_only})
+    matrix: LeakageMatrix = field(metadata={"check": IS_MATRIX})
     confidence: float | None = None
     evidence: tuple[JointWitness | None, ...] = ()
     notes: tuple[str, ...] = ()
     scope: str = "table"
-
-    def __post_init__(self) -> None:
-        _checks.instance(self.matrix, "matrix", LeakageMatrix, "a LeakageMatrix")
-        for name in ("values", "deltas"):
-            part = _checks.instance(getattr(self, name), name, np.ndarray, "an array")
-            part.flags.writeable = False
 
     @property
     def domain(self) -> Domain:
@@ -200,7 +139,7 @@ class TotalLeakage(Result):
     @cached_property
     def dpl(self) -> Floats:
         """Direct privacy leakage: that of each attribute's own report about itself, in nats."""
-        return np.asarray(_direct_leakages(self.matrix)[0])
+        return np.asarray(self.matrix.direct[0])
 
     @property
     def cpl(self) -> Floats:
@@ -232,7 +171,7 @@ class TotalLeakage(Result):
         """
         from seepage.charts.results import totals_chart
 
-        rows, slack = self.chart_rows(), float(_direct_leakages(self.matrix)[1].sum())
+        rows, slack = self.chart_rows(), float(self.matrix.direct[1].sum())
         worst = {"guarantee": "worst", "kind": "certified", "total": json_ready(self.worst[0])}
         if self.guarantee != "worst":
             rows += [row | worst | {"delta": slack} for row in rows]
@@ -304,83 +243,59 @@ class TotalLeakage(Result):
         return f"TotalLeakage({self.guarantee!r}, {self.kind}{whom}, {largest})"
 
 
-# Totals from pair counts --------------------------------------------------------------------------
-
-
-def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return the sum of the direct leakages (DPL) of all attributes, the same for every target.
-
-    Returns
-    -------
-    tuple[Floats, Floats]
-        Totals and their deltas.  Certified for any joint distribution: all reports together are
-        (sum eps, sum delta)-LDP for the whole record, hence for each attribute of it.
-    """
-    value, delta = (np.full(len(part), summed_up(part)) for part in _direct_leakages(matrix))
-    return value, delta
-
-
-def _direct_leakages(matrix: LeakageMatrix) -> Floats:
-    """Return the direct leakages of all attributes, and their deltas, shape (2, n)."""
-    return np.array([direct_leakage(release, matrix.view) for release in matrix.releases]).T
-
-
-def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return DPL plus the CPL of every source [paper, equation for L-bar].
+@dataclass(frozen=True, eq=False, repr=False)
+class TotalsComparison(Result):
+    """Totals under several guarantees: certified first, then statistical, assumed, lower bounds.
 
     Parameters
     ----------
-    matrix
-        The pairwise leakages.
-
-    Returns
-    -------
-    tuple[Floats, Floats]
-        Totals and their deltas, never below `independent_totals` and under the same assumption.
+    totals
+        The totals, in that order.
+    unavailable
+        The guarantees that could not be computed, with the reason and an alternative.
+    refuted
+        For each assumed guarantee the attributes whose total lies below the witness: the table
+        violates the assumption there.
     """
-    rows = zip(_direct_leakages(matrix), (matrix.values, matrix.deltas), strict=True)
-    values, deltas = (
-        np.array([summed_up(row) for row in np.column_stack([own, others])]) for own, others in rows
-    )
-    return values, deltas
 
+    totals: tuple[TotalLeakage, ...]
+    unavailable: dict[str, str]
+    refuted: dict[str, tuple[str, ...]]
 
-def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
-    """Return the largest sum over sources of the log-ratios of one pair of target values.
+    def __getitem__(self, guarantee: str) -> TotalLeakage:
+        """Return the totals under one guarantee."""
+        by_guarantee = {total.guarantee: total for total in self.totals}
+        _checks.choice(guarantee, "guarantee", [*by_guarantee, *self.unavailable])
+        if guarantee in self.unavailable:
+            raise GuaranteeError(self.unavailable[guarantee])
+        return by_guarantee[guarantee]
 
-    max over x, x' of own(x, x') + sum over sources j of l_j(x, x'), where l_j(x, x') is the largest
-    log-ratio ln p(y given x) / p(y given x') of a report of j [theory-totals].
+    def chart(self, name: str = "", limits: Mapping[str, float | None] | None = None) -> Any:
+        """Return all totals in one Altair chart, titled with the data's name if given.
 
-    Parameters
-    ----------
-    matrix
-        The pairwise leakages.
+        Refuted assumptions are marked.  With `limits` by attribute, these are drawn too, and the
+        attributes are in their order.
+        """
+        from seepage.charts.results import totals_chart
 
-    Returns
-    -------
-    tuple[Floats, Floats]
-        Totals and their deltas.  An assumption, not a guarantee: valid only if the sources are
-        independent given the target; real data often violate it [theory-totals].  A source with
-        a delta counts with its leakage l for every pair of values.
+        rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
+        if limits is not None:
+            rows = [r | {"limit": limits[k]} for k in limits for r in rows if r["attribute"] == k]
+        return totals_chart(rows, _checks.text(name, "name"))
 
-    Notes
-    -----
-    O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every likely set
-    is possible.  A target with more than `RATIO_CELLS` pairs of values has the sum of maxima.
-    """
-    values, deltas = sum_totals(matrix)
-    sizes, own = matrix.domain.sizes, _direct_leakages(matrix)[0]
-    sums = {k: np.zeros((m, m)) for k, m in enumerate(sizes) if m**2 <= RATIO_CELLS}
-    rest = matrix.values.copy()
-    for targets, sources, ratios in matrix.ratios_by_pair():
-        rest[targets, sources] = 0.0
-        order = np.argsort(targets, kind="stable")
-        names, starts = np.unique(targets[order], return_index=True)
-        parts = np.add.reduceat(ratios[order], starts, axis=0)
-        for target, part in zip(names.tolist(), parts, strict=True):
-            sums[target] += part
-    for target, pairs in sums.items():
-        pairs += own[target] + rest[target].sum()
-        np.fill_diagonal(pairs, 0.0 if len(pairs) > 1 else np.inf)
-        values[target] = min(values[target], round_up(float(pairs.max()), 2 * len(sizes)))
-    return values, deltas
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
+        refuted = []
+        for total in self.totals:
+            for name, values in total._columns().items():
+                columns.setdefault(name, []).extend(values)
+            refuted_names = self.refuted.get(total.guarantee, ())
+            refuted += [name in refuted_names for name in total.domain.names]
+        return {**columns, "refuted": refuted}
+
+    def _headline(self) -> str:
+        largest = ", ".join(
+            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals
+        )
+        refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
+        return f"TotalsComparison(largest totals: {largest or 'none'}{refuted})"

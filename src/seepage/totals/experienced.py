@@ -26,7 +26,6 @@ from seepage.data.records import Records
 from seepage.errors import GuaranteeError
 from seepage.leakage.deviations import proportion_interval, quantile_intervals
 from seepage.leakage.release import Release, View
-from seepage.totals import begin_stage
 from seepage.totals.drawn_reports import (
     Draws,
     draw_indices,
@@ -36,6 +35,7 @@ from seepage.totals.drawn_reports import (
     value_counts,
     value_offsets,
 )
+from seepage.totals.total import begin_stage
 
 QUANTILE_LEVELS = (0.05, 0.5, 0.95)
 """The quantiles of the loss over people that are reported."""

@@ -20,6 +20,7 @@ from seepage._numerics import Booleans, Floats, pair_log_ratios, quotient
 from seepage._results import json_ready
 from seepage.data import Domain, short_list
 from seepage.errors import GuaranteeError, InputError
+from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import LikelySets, Release, View
 
 
@@ -292,3 +293,16 @@ def likelihood_columns(
                 "use guarantee 'merged' or 'sampled'"
             ) from None
     return columns
+
+
+def pure_columns(matrix: LeakageMatrix) -> list[LikelihoodColumns]:
+    """Return the columns of totals with delta 0; raise where a likelihood ratio has no bound."""
+    for release in matrix.releases:
+        sets = None if release.mechanism is None else release.sets(matrix.view)
+        if release.delta and (release.mechanism is None or (sets and sets.contrast == inf)):
+            raise GuaranteeError(
+                f"likelihood ratios of {release.name or 'a mechanism with this delta'} have no "
+                "bound, so totals with delta 0 are infinite; use 'merged' or 'worst', which hold "
+                "with a delta"
+            )
+    return likelihood_columns(matrix.domain, matrix.releases, matrix.view)

@@ -1,8 +1,9 @@
 """`total_leakage`: the totals of a table under named guarantees, one or several."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from typing import Any
@@ -10,32 +11,21 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._numerics import Floats, round_up, summed_up
 from seepage._options import option, takes
-from seepage._results import Result
+from seepage._results import Progress
 from seepage.analysis_options import TotalSettings
-from seepage.data import sample_caution
+from seepage.data import check_domain_stands, sample_caution
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
-from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals import (
-    GUARANTEES,
-    KINDS,
-    NEEDS_RECORDS,
-    TotalLeakage,
-    begin_stage,
-    check_whole_table,
-    independent_totals,
-    sum_totals,
-    worst_totals,
-)
+from seepage.totals import GUARANTEES, KINDS, NEEDS_RECORDS, TotalLeakage, TotalsComparison
 from seepage.totals.drawn_reports import simulated_mechanisms
-from seepage.totals.exact_total import check_exact_size, exact_totals
-from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
-from seepage.totals.merged import merged_is_informative, merged_totals
+from seepage.totals.joint_totals import MAX_RADIUS, check_exact_size, exact_totals, merged_totals
+from seepage.totals.likelihood_columns import pure_columns
 from seepage.totals.population_totals import check_population_size, exact_population_totals
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.witness_search import witness_totals
@@ -85,11 +75,6 @@ class TotalOptions(TotalSettings):
     sample: int | None = None
     scope: str = option("table", check=partial(_checks.choice, options=("table", "population")))
 
-    @property
-    def population_confidence(self) -> float | None:
-        """The confidence of totals for the population; None for those of the table."""
-        return self.confidence if self.scope == "population" else None
-
 
 @takes(TotalOptions)
 def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
@@ -136,65 +121,16 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
     matrix = leakage_matrix(as_pairs(counted), options.epsilon, **how)
     if guarantee == "auto":
         guarantee = choose_guarantee(counted, matrix, options.scope)
-    return compute_total(guarantee, counted, matrix, options)
+    limits = options.scope == "population" and guarantee != "worst"
+    compute = population_total if limits else compute_total
+    return compute(guarantee, counted, matrix, options)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TotalsComparison(Result):
-    """Totals under several guarantees: certified first, then statistical, assumed, lower bounds.
-
-    Parameters
-    ----------
-    totals
-        The totals, in that order.
-    unavailable
-        The guarantees that could not be computed, with the reason and an alternative.
-    refuted
-        For each assumed guarantee the attributes whose total lies below the witness: the table
-        violates the assumption there.
-    """
-
-    totals: tuple[TotalLeakage, ...]
-    unavailable: dict[str, str]
-    refuted: dict[str, tuple[str, ...]]
-
-    def __getitem__(self, guarantee: str) -> TotalLeakage:
-        """Return the totals under one guarantee."""
-        by_guarantee = {total.guarantee: total for total in self.totals}
-        _checks.choice(guarantee, "guarantee", [*by_guarantee, *self.unavailable])
-        if guarantee in self.unavailable:
-            raise GuaranteeError(self.unavailable[guarantee])
-        return by_guarantee[guarantee]
-
-    def chart(self, name: str = "", limits: Mapping[str, float | None] | None = None) -> Any:
-        """Return all totals in one Altair chart, titled with the data's name if given.
-
-        Refuted assumptions are marked.  With `limits` by attribute, these are drawn too, and the
-        attributes are in their order.
-        """
-        from seepage.charts.results import totals_chart
-
-        rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
-        if limits is not None:
-            rows = [r | {"limit": limits[k]} for k in limits for r in rows if r["attribute"] == k]
-        return totals_chart(rows, _checks.text(name, "name"))
-
-    def _columns(self) -> dict[str, Sequence[Any]]:
-        columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
-        refuted = []
-        for total in self.totals:
-            for name, values in total._columns().items():
-                columns.setdefault(name, []).extend(values)
-            refuted_names = self.refuted.get(total.guarantee, ())
-            refuted += [name in refuted_names for name in total.domain.names]
-        return {**columns, "refuted": refuted}
-
-    def _headline(self) -> str:
-        largest = ", ".join(
-            f"{t.guarantee} {t.values.max():.4g}{t.delta_text}" for t in self.totals
-        )
-        refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
-        return f"TotalsComparison(largest totals: {largest or 'none'}{refuted})"
+def begin_stage(progress: Progress | None, name: str) -> None:
+    """Pass the name of the next stage to `progress.stage`, if the callable has this method."""
+    show = getattr(progress, "stage", None)
+    if callable(show):
+        show(name)
 
 
 def compare_totals(
@@ -246,7 +182,7 @@ def choose_guarantee(
     if isinstance(data, PairCounts):
         return "worst" if population else "independent"
     with suppress(GuaranteeError):
-        columns = _pure_columns(matrix)
+        columns = pure_columns(matrix)
         if population:
             check_population_size(columns)
         else:
@@ -260,35 +196,58 @@ def choose_guarantee(
     return "merged"
 
 
-def compute_total(
-    guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
-) -> TotalLeakage:
-    """Return the totals under one guarantee; raise a GuaranteeError if it cannot be computed."""
+def merged_is_informative(data: Records) -> bool:
+    """Return whether `merged` totals for the population can be below the sum of budgets."""
+    sizes = data.domain.sizes
+    cells = min(math.prod(sizes) / size for size in sizes)
+    return cells * math.log(2.0) <= MAX_RADIUS * data.records
+
+
+def _need_records(guarantee: str, data: PairCounts | Records) -> None:
     if isinstance(data, PairCounts) and guarantee not in FROM_PAIRS:
         raise GuaranteeError(
             f"guarantee {guarantee!r} {NEEDS_RECORDS}, and pair counts do not tell how sources act "
             "together; give the table itself, or use 'independent' or 'worst'"
         )
-    population = settings.population_confidence is not None and guarantee != "worst"
-    if population:
-        if guarantee not in ("exact", "merged"):
-            raise GuaranteeError(
-                "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
-                f"got {guarantee!r}"
-            )
-        check_whole_table(data, guarantee, "totals", "population")
+
+
+def compute_total(
+    guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> TotalLeakage:
+    """Return the totals of a table; raise a GuaranteeError if they cannot be computed."""
+    _need_records(guarantee, data)
     values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
-    if population:
-        drawn = f"for the people whom the {data.records:,} records were drawn from at random"
-        fixed = getattr(data, "fixed", None)
-        notes = (f"{drawn}, one record per person", *(fixed.notes() if fixed else [DECLARED]))
-        more = {"confidence": settings.confidence, "scope": "population", "notes": notes}
-        return TotalLeakage(guarantee, "statistical", values, deltas, matrix, **more)
     notes = (*more.pop("notes", ()), *_unseen_notes(matrix))
     kind = GUARANTEES[guarantee].kind
     total = TotalLeakage(guarantee, kind, values, deltas, matrix, notes=notes, **more)
     caution = sample_caution(data) or sample_caution(matrix.pairs)
     return total if caution is None else total.of_sample(caution)
+
+
+def population_total(
+    guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> TotalLeakage:
+    """Return upper confidence limits of the totals for the population, or raise likewise."""
+    _need_records(guarantee, data)
+    if isinstance(data, PairCounts) or guarantee not in ("exact", "merged"):
+        raise GuaranteeError(
+            "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
+            f"got {guarantee!r}"
+        )
+    check_domain_stands(data)
+    how = settings.confidence, settings.progress
+    if guarantee == "exact":
+        limits = exact_population_totals(data, pure_columns(matrix), *how)
+        values, deltas = _capped(limits, matrix)
+    else:
+        values, deltas = merged_totals(data, matrix, *how)
+    notes = (
+        f"for the people whom the {data.records:,} records were drawn from at random, "
+        "one record per person",
+        *(data.fixed.notes() if data.fixed else [DECLARED]),
+    )
+    found = TotalLeakage(guarantee, "statistical", values, deltas, matrix, settings.confidence)
+    return replace(found, notes=notes, scope="population")
 
 
 def _unseen_notes(matrix: LeakageMatrix) -> Iterator[str]:
@@ -301,37 +260,101 @@ def _unseen_notes(matrix: LeakageMatrix) -> Iterator[str]:
             yield f"no record{of_sample} has {shown} of {name!r}: excluded from totals"
 
 
-# One function per guarantee: values, deltas, and other fields of the `TotalLeakage` --------------
+# Totals from pair counts --------------------------------------------------------------------------
+
+
+def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return the sum of the direct leakages (DPL) of all attributes, the same for every target.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas.  Certified for any joint distribution: all reports together are
+        (sum eps, sum delta)-LDP for the whole record, hence for each attribute of it.
+    """
+    value, delta = (np.full(len(part), summed_up(part)) for part in matrix.direct)
+    return value, delta
+
+
+def sum_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return DPL plus the CPL of every source [paper, equation for L-bar].
+
+    Parameters
+    ----------
+    matrix
+        The pairwise leakages.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas, never below `independent_totals` and under the same assumption.
+    """
+    rows = zip(matrix.direct, (matrix.values, matrix.deltas), strict=True)
+    values, deltas = (
+        np.array([summed_up(row) for row in np.column_stack([own, others])]) for own, others in rows
+    )
+    return values, deltas
+
+
+def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return the largest sum over sources of the log-ratios of one pair of target values.
+
+    max over x, x' of own(x, x') + sum over sources j of l_j(x, x'), where l_j(x, x') is the largest
+    log-ratio ln p(y given x) / p(y given x') of a report of j [theory-totals].
+
+    Parameters
+    ----------
+    matrix
+        The pairwise leakages.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas.  An assumption, not a guarantee: valid only if the sources are
+        independent given the target; real data often violate it [theory-totals].  A source with
+        a delta counts with its leakage l for every pair of values.
+
+    Notes
+    -----
+    O(m^2 t) for each source with t values and a target with m; O(m^2 t log t) if every likely set
+    is possible.  A target with more than `RATIO_CELLS` pairs of values has the sum of maxima.
+    """
+    values, deltas = sum_totals(matrix)
+    sizes, own = matrix.domain.sizes, matrix.direct[0]
+    sums = {k: np.zeros((m, m)) for k, m in enumerate(sizes) if m**2 <= RATIO_CELLS}
+    rest = matrix.values.copy()
+    for targets, sources, ratios in matrix.ratios_by_pair():
+        rest[targets, sources] = 0.0
+        order = np.argsort(targets, kind="stable")
+        names, starts = np.unique(targets[order], return_index=True)
+        parts = np.add.reduceat(ratios[order], starts, axis=0)
+        for target, part in zip(names.tolist(), parts, strict=True):
+            sums[target] += part
+    for target, pairs in sums.items():
+        pairs += own[target] + rest[target].sum()
+        np.fill_diagonal(pairs, 0.0 if len(pairs) > 1 else np.inf)
+        values[target] = min(values[target], round_up(float(pairs.max()), 2 * len(sizes)))
+    return values, deltas
+
+
+# Totals from records ------------------------------------------------------------------------------
 
 Computed = tuple[Floats, Floats, dict[str, Any]]
 
 
-def _pure_columns(matrix: LeakageMatrix) -> list[LikelihoodColumns]:
-    """Return the columns of totals with delta 0; raise where a likelihood ratio has no bound."""
-    for release in matrix.releases:
-        sets = None if release.mechanism is None else release.sets(matrix.view)
-        if release.delta and (release.mechanism is None or (sets and sets.contrast == np.inf)):
-            raise GuaranteeError(
-                f"likelihood ratios of {release.name or 'a mechanism with this delta'} have no "
-                "bound, so totals with delta 0 are infinite; use 'merged' or 'worst', which hold "
-                "with a delta"
-            )
-    return likelihood_columns(matrix.domain, matrix.releases, matrix.view)
+def _capped(values: Floats, matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return totals with delta 0, and these deltas; at most the sum of budgets if that has none."""
+    worst, deltas = worst_totals(matrix)
+    return np.where(deltas > 0, values, np.minimum(values, worst)), np.zeros_like(values)
 
 
 def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    columns, confidence = _pure_columns(matrix), settings.population_confidence
-    if confidence is None:
-        values, evidence = exact_totals(data, columns, settings.progress)
-    else:
-        values, evidence = exact_population_totals(data, columns, confidence, settings.progress), []
-    worst, deltas = worst_totals(matrix)
-    capped = np.where(deltas > 0, values, np.minimum(values, worst))
-    return capped, np.zeros_like(capped), {"evidence": tuple(evidence)}
+    values, evidence = exact_totals(data, pure_columns(matrix), settings.progress)
+    return *_capped(values, matrix), {"evidence": tuple(evidence)}
 
 
 def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    columns = _pure_columns(matrix)
+    columns = pure_columns(matrix)
     values, evidence, names = witness_totals(data, columns, settings.rng, settings.progress)
     note = f"witness: nothing beyond the own report was found for {', '.join(names)}"
     more = {"evidence": tuple(evidence), "notes": (note,) if names else ()}
@@ -351,16 +374,15 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> C
     return np.where(better, values, worst), np.where(better, delta, slack), more
 
 
-def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
-    return *merged_totals(data, matrix, settings.population_confidence, settings.progress), {}
-
-
 _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
     "worst": lambda data, matrix, settings: (*worst_totals(matrix), {}),
     "independent": lambda data, matrix, settings: (*independent_totals(matrix), {}),
     "sum": lambda data, matrix, settings: (*sum_totals(matrix), {}),
     "exact": _exact,
-    "merged": _merged,
+    "merged": lambda data, matrix, settings: (
+        *merged_totals(data, matrix, None, settings.progress),
+        {},
+    ),
     "sampled": _sampled,
     "witness": _witness,
 }

@@ -10,7 +10,7 @@ import numpy as np
 from seepage import _checks
 from seepage.charts import curve_panels
 from seepage.charts.panels import agreement_chart, mechanism_chart
-from seepage.data import Attribute, Domain
+from seepage.data import Attribute, Domain, check_whole_table
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.form_problem import equal_split
@@ -29,7 +29,6 @@ from seepage.study.reproduction.paper_data import (
     exact_and_summed,
     presence,
 )
-from seepage.totals import check_whole_table
 from seepage.totals.total import total_leakage
 
 # Fig. 7 ------------------------------------------------------------------------------------------
