@@ -10,8 +10,9 @@ import pytest
 import seepage as sp
 from seepage._options import SECTION, changed, descriptions
 from seepage.analysis_options import AnalysisOptions
-from seepage.cli.analyse import analyse, count
-from seepage.cli.collect import calibrate, design
+from seepage.cli.analyse import analyse
+from seepage.cli.design import calibrate, design
+from seepage.cli.study import count
 from seepage.data.table import DataOptions
 from seepage.designs import CalibrationOptions, DesignOptions
 from seepage.errors import InputError

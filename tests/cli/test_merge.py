@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import seepage as sp
-from seepage.cli.analyse import count, merge
+from seepage.cli.study import count, merge
 from seepage.data import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import merge_pairs, recoded

@@ -17,22 +17,22 @@ __all__ = ["main"]
 
 COMMANDS = {
     "analyse": ("analyse", "Leakage of every attribute about every other, and in total."),
-    "audit": ("client", "What somebody else's randomiser realises beside what is claimed."),
+    "audit": ("analyse", "What somebody else's randomiser realises beside what is claimed."),
     "benchmark": ("study", "Compare analysers of leakage, or mechanisms, on real data."),
-    "calibrate": ("collect", "The largest budgets that keep every total within a limit."),
+    "calibrate": ("design", "The largest budgets that keep every total within a limit."),
     "check": ("analyse", "What the columns of a table are, and what to decide first."),
-    "client": ("client", "A plan for browsers: an ES module, test vectors, a questionnaire."),
-    "collect": ("client", "Receive the reports of a plan over HTTP, for pilots."),
-    "count": ("analyse", "Count all pairs of a table into a file of pair counts."),
-    "datasets": ("analyse", "List the known datasets, or download one."),
-    "design": ("collect", "The forms that keep every total within a limit with the least error."),
+    "client": ("collect", "A plan for browsers: an ES module, test vectors, a questionnaire."),
+    "collect": ("collect", "Receive the reports of a plan over HTTP, for pilots."),
+    "count": ("study", "Count all pairs of a table into a file of pair counts."),
+    "datasets": ("study", "List the known datasets, or download one."),
+    "design": ("design", "The forms that keep every total within a limit with the least error."),
     "estimate": ("collect", "Frequencies and pairs from the reports of a plan."),
-    "merge": ("analyse", "Add up the pair counts of several shards."),
+    "merge": ("study", "Add up the pair counts of several shards."),
     "perturb": ("collect", "Turn records into the reports of a plan."),
     "report": ("analyse", "Draw a saved analysis or a plan as one self-contained page."),
     "reproduce": ("study", "Reproduce the tables and figures of the paper."),
     "simulate": ("study", "Estimate leakages from a simulated collection."),
-    "stream": ("analyse", "Leakage over time, for a sequence of reports of one attribute."),
+    "stream": ("study", "Leakage over time, for a sequence of reports of one attribute."),
 }
 """Each command: its module in this package, and its one-line help."""
 

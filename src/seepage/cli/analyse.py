@@ -1,5 +1,6 @@
-"""`seepage check`, `analyse`, `report`, `stream`, `count`, `merge`, `datasets`: from data on."""
+"""`seepage analyse`, `check`, `audit`, `report`: what attributes give away."""
 
+import math
 import shutil
 from functools import partial
 from pathlib import Path
@@ -7,13 +8,15 @@ from typing import Any
 
 import click
 
-from seepage._results import csv_text, json_text, write_text
-from seepage.analysis_options import AnalysisOptions
+from seepage._results import delta_text, lower_text, upper_text, write_text
+from seepage.analysis_options import AnalysisOptions, AuditOptions
 from seepage.cli import console, options
-from seepage.data import sample_caution
+from seepage.cli.console import aligned, constants, named
+from seepage.data import how_many, sample_caution
 from seepage.data.table import DataOptions, TableOptions
 
 EVIDENCE = click.Path(file_okay=False)
+EXIT_FAILED = 1
 
 
 @click.command("analyse", cls=console.FileCommand)
@@ -35,7 +38,6 @@ def analyse(data: str, form: str, **chosen: Any) -> None:
       seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
     from seepage.analysis import analyse as analyse_data
-    from seepage.cli.result_text import analysis_text
 
     if form == "csv":
         options.reject(["limit"], "CSV has the leakages only; JSON and the table show it")
@@ -112,149 +114,268 @@ def report(results: tuple[str, ...], output: str, evidence: str | None) -> None:
     click.echo(f"wrote {output}")
 
 
-@click.command("stream", cls=console.FileCommand)
-@click.argument("data")
-@click.option("-e", "--epsilon", type=float, default=1.0, help="Budget of each step.")
-@options.of(TableOptions)
+@click.command("audit", cls=console.FileCommand)
+@click.argument("randomiser", metavar="FILE")
+@click.option("--claim", type=float, required=True, help="The claimed epsilon of each attribute.")
+@options.of(AuditOptions)
+@click.option("--data", type=click.Path(), metavar="TABLE", help="Analysed as audited and claimed.")
+@click.option("--fail-if", type=click.Choice(["refuted", "not-decided"]), help="Exit 1 if so.")
+@options.page("the table, with the audit")
 @options.RESULT
-def stream(data: str, epsilon: float, **_: Any) -> None:
-    """Compute the leakage of a sequence of reports about the attribute's value at each step.
+def audit(randomiser: str, **chosen: Any) -> None:
+    """Audit FILE: what a randomiser realises beside what is claimed.
 
-    The columns of DATA are the steps, in order.  Backward leakage is that of the reports up to and
-    including a step, forward leakage that of the reports from it on; the total combines both.  They
-    hold if each value depends on the previous one only (a Markov chain).
-
-    \b
-    Examples:
-      seepage stream days.csv --epsilon 0.5
-    """
-    from seepage.totals.stream import stream_leakage
-
-    leakage = stream_leakage(options.count_data(data, TableOptions), epsilon)
-    head = "Leakage over time (nats), assumed: each value depends on the previous one only"
-    console.write_result(leakage, lambda: f"{head}\n{console.aligned_columns(leakage._columns())}")
-
-
-# Pair counts and datasets ------------------------------------------------------------------------
-
-
-@click.command("count", cls=console.FileCommand)
-@click.argument("data")
-@options.output_file("The file.", required=True)
-@options.of(DataOptions)
-@options.MASTER
-@options.file(
-    "--domain", "Count in the domain of this file of pair counts, so that both can be merged."
-)
-def count(data: str, output: str, domain: str | None, **_: Any) -> None:
-    """Count all pairs of the table DATA into the file of pair counts OUTPUT.
-
-    The counts are all that an analysis needs: count where the records live, analyse elsewhere.
-    OUTPUT is one Parquet file in long form that any tool can read.
+    FILE has published parameters: a specification (JSON) or a transition matrix (JSON, CSV).  Or it
+    is sampled: a module (.mjs, .js, .py) with a function randomise(value), which is run, or a table
+    with a column value, whose other columns are the report.
 
     \b
     Examples:
-      seepage count survey.csv -o survey.pairs
-      seepage count "part-*.parquet" -o all.pairs --drop id --bins age=0,18,65,120
-      seepage count people.tsv -o people.pairs --bins width:8 --missing drop
-      seepage count people/ -o people.pairs --engine spark --master spark://host:7077
+      seepage audit survey.json --claim 1.61 --data survey.csv --reported answer --report audit.html
+      seepage audit client.mjs --claim 1 --values red,green,blue --fail-if refuted
+      seepage audit samples.csv --claim 1 --reports 0,1,2,3
+      seepage audit rappor.json --claim 4 --rounds 30 --memoised
     """
-    from seepage.data import how_many
-    from seepage.data.pairs import PairCounts
+    from seepage.auditing import STATES
+    from seepage.auditing.audit import audit as run_audit
 
-    within = None if domain is None else PairCounts.load(domain).domain
-    pairs = options.count_data(data, domain=within)
-    pairs.save(output)
-    click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
-    for note in console.constants(pairs.domain):
-        click.echo(note)
+    if chosen["data"] is None:
+        reading = [*DataOptions.__dataclass_fields__, "reported", "guarantee", "report"]
+        options.reject(reading, "it is about --data")
+    given = options.given(AuditOptions) | {"command": console.command_line()}
+    found = run_audit(randomiser, **given)
+    console.write_result(found, lambda: _audit_text(found), page=found.report)
+    grave = {"refuted": 1, "not-decided": 2}.get(chosen["fail_if"] or "", 0)
+    if found.verdict in STATES[:grave]:
+        raise SystemExit(EXIT_FAILED)
 
 
-@click.command("merge", cls=console.FileCommand)
-@click.argument("counts", nargs=-1, required=True)
-@options.output_file("The file.", required=True)
-def merge(counts: tuple[str, ...], output: str) -> None:
-    """Add the files of pair counts COUNTS up into OUTPUT.
+def _audit_text(found: Any) -> str:
+    lines = [f"{found.name}: {found.verdict}", *map(console.named, found.sentences())]
+    if found.analysis is None or found.claimed is None:
+        return "\n".join(lines)
+    rows = [["reports tell (nats)", "as audited", "in the population", "as claimed"]]
+    for leak in found.leaks[:SHOWN_LEAKS]:
+        population = f"{lower_text(leak.lower)} to {upper_text(leak.upper)}"
+        ends, claimed = f"{leak.source} -> {leak.target}", upper_text(leak.claimed)
+        rows.append([ends, upper_text(leak.audited), population, claimed])
+    lines.append(console.aligned(rows))
+    for which, one in (("audited", found.analysis), ("claimed", found.claimed)):
+        largest = [f"{t.guarantee} {upper_text(t.values.max())}" for t in one.totals.totals]
+        lines.append(f"largest totals as {which}: {', '.join(largest)}")
+    return "\n".join(lines)
 
-    Shards can be counted anywhere and in any order, by any scheduler.  They must have the same
-    attributes and, for numbers with bins, the same bins: give their edges (--bins), open at both
-    ends so that no shard has a number outside.
 
-    \b
-    Examples:
-      seepage count part-0.parquet -o 0.pairs --bins age=-inf,18,65,inf
-      seepage count part-1.parquet -o 1.pairs --bins age=-inf,18,65,inf
-      seepage merge 0.pairs 1.pairs -o all.pairs
-    """
-    from seepage.data import how_many
-    from seepage.data.pairs import PairCounts
-    from seepage.data.recoding import merge_pairs
-    from seepage.data.table.sources import check_distinct_files
+# Analyses as text -------------------------------------------------------------------------------
 
-    parts = [PairCounts.load(file) for file in counts]
-    check_distinct_files([Path(file) for file in counts])
-    merged = merge_pairs(parts)
-    merged.save(output)
-    click.echo(
-        f"{len(counts)} files, {how_many(merged)}, {len(merged.domain)} attributes -> {output}"
+VIEWS = {
+    "report": "the adversary keeps the whole report",
+    "inferred": "the adversary keeps only the value inferred from the report",
+}
+SHOWN_ATTRIBUTES, SHOWN_LEAKS = 40, 10
+"""Rows of tables by attribute (the matrix of more is not printed), and leaks."""
+MAX_NAME = 24
+CELL_WIDTH = 6
+"""Characters of a cell of the matrix."""
+
+UNIT = f"1 nat: {math.e:.2g} times likelier"
+"""Explanation of the unit, printed where nats first occur."""
+
+
+def analysis_text(analysis: Any) -> str:
+    """Return an analysis as text whose matrix fits into the terminal."""
+    parts = [
+        _heading(analysis),
+        _verdict_text(analysis),
+        _leaks_text(analysis),
+        _matrix_text(analysis.matrix, shutil.get_terminal_size((120, 24)).columns),
+        _totals_text(analysis),
+        "" if analysis.experienced is None else _experience_text(analysis.experienced),
+        _notes_text(analysis),
+        analysis.verdict.settle if analysis.limit is None else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _heading(analysis: Any) -> str:
+    matrix = analysis.matrix
+    mechanisms = sorted({release.name or "" for release in matrix.releases})
+    how = "any mechanism (upper bound)" if mechanisms == [""] else ", ".join(mechanisms)
+    ends = dict.fromkeys([matrix.epsilons.min(), matrix.epsilons.max()])
+    epsilon = " to ".join(f"{budget:g}" for budget in ends)
+    delta = delta_text(max(release.delta for release in matrix.releases))
+    return (
+        f"{analysis.name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
+        f"Mechanism: {how}, epsilon {epsilon}{delta}\n"
+        f"View: {matrix.view} ({VIEWS[matrix.view]})"
     )
 
 
-@click.group("datasets", invoke_without_command=True)
-@options.form("json")
-@click.pass_context
-def datasets(context: click.Context, form: str) -> None:
-    """List the known datasets, or fetch one.
+def _verdict_text(analysis: Any) -> str:
+    """Return the verdict and a table of bounds by state of the limit; "" without limits."""
+    from seepage.verdict import STATES
 
-    Files are looked for in the folder that SEEPAGE_DATA names, plain or gzipped.
+    verdict = analysis.verdict
+    judged = [j for state in STATES for j in verdict.judgements if j.state == state]
+    if not judged:
+        return ""
+    lines = list(filter(None, [verdict.decision, verdict.basis, named(verdict.settle)]))
+    rows = [["", "limit", "at least", "at most", "but for delta", ""], *map(_judgement_row, judged)]
+    if not any(judgement.relaxed_by for judgement in judged):
+        rows = [[*row[:4], row[-1]] for row in rows]
+    lines += ["", f"Limits (nats; {UNIT})", aligned(rows, most=SHOWN_ATTRIBUTES)]
+    return "\n".join(lines)
 
-    \b
-    Examples:
-      seepage datasets
-      seepage datasets fetch adult
-      seepage datasets survey -o people.csv
-    """
-    if context.invoked_subcommand is not None:
-        return
-    from seepage.data.datasets import BUNDLED, DATASETS, FOLDER_VARIABLE, download_folder
 
-    rows = [["name", "files", "counts", "licence", "title"]]
-    for known in DATASETS.values():
-        where = "at hand" if known.at_hand else "fetch" if known.archive else "by hand"
-        bundled = "counts bundled" if known.name in BUNDLED else ""
-        rows.append([known.name, where, bundled, known.licence, known.title])
-    if form == "json":
-        console.emit(json_text([dict(zip(rows[0], row, strict=True)) for row in rows[1:]]), None)
-        return
-    missing = "" if download_folder().is_dir() else ", which does not exist"
+def _judgement_row(j: Any) -> list[str]:
+    """Return limit, what holds for every report, what holds but for a delta, and the state."""
+    lower, upper = j.texts
+    upper = f"{upper} {j.upper_by}" if j.upper_by else "unknown"
+    rest = f"{upper_text(j.relaxed)} {j.relaxed_by}{delta_text(j.delta)}" if j.relaxed_by else "-"
+    return [_short(j.attribute), f"{j.limit:g}", f"{lower} {j.lower_by}", upper, rest, str(j.state)]
+
+
+def _leaks_text(analysis: Any) -> str:
+    """Return the strongest leaks, and what too few records or missing values hide."""
+    from seepage.leakage import skip_patterns, support
+
+    matrix, leaks = analysis.matrix, analysis.leaks(SHOWN_LEAKS)
+    lines = [line for leak in leaks for line in _leak_lines(leak, matrix)]
+    if matrix.pairs.pooled:
+        head = "Largest leakages of the table, values pooled (source -> target, in nats)"
+        return "\n".join([head, *lines])
+    intervals = matrix.interval()
+    if len(matrix.domain) < 2 or (not leaks and intervals.lower.any()):
+        return ""
+    unit = "" if analysis.limit is not None else f"; {UNIT}"
+    about = f"confidence {intervals.confidence:g} for all intervals at once, {intervals.condition}"
+    count = f"{support(matrix):,} records, missing ones left out"
+    lines.append(
+        f"  witnesses: among values with at least {count}"
+        if leaks
+        else f"  none is established: with {matrix.pairs.records:,} records all lower confidence "
+        "limits are 0"
+    )
+    lines += [f"  {text}" for text in skip_patterns(matrix.pairs)[:SHOWN_LEAKS]]
+    lines += [f"  {few.sentence()}" for few in intervals.too_few[:SHOWN_LEAKS]]
+    if others := [few.attribute for few in intervals.too_few[SHOWN_LEAKS:]]:
+        lines.append(f"  too few records to say about some values of {', '.join(others)} too")
+    return "\n".join([f"Strongest leaks (source -> target, in nats{unit}; {about})", *lines])
+
+
+def _leak_lines(leak: Any, matrix: Any) -> list[str]:
+    """Return a leak with its interval, and its witness in words."""
+    ends = " -> ".join(" = ".join(names) for names in (leak.sources, leak.targets) if names)
+    most = f"{matrix.epsilons[matrix.domain.index(leak.source)]:.2f}"
+    line = f"  {ends or f'{leak.source} -> {leak.target}'}: {leak.leakage:.2f}"
+    line += f"{delta_text(leak.delta)} of at most {most}"
+    if leak.interval:
+        line += f", {lower_text(leak.lower)} to {upper_text(leak.upper)} in the population"
+    return [line, *([f"      {leak.sentence()}"] if leak.witness else [])]
+
+
+def _matrix_text(matrix: Any, width: int) -> str:
+    """Return the matrix in blocks of columns that fit the width; "" if it is large."""
+    names = [f"{k:>2} {_short(name)}" for k, name in enumerate(matrix.domain.names, start=1)]
+    if len(names) > SHOWN_ATTRIBUTES:
+        return ""
+    tables = {
+        "Leakage (nats): rows are targets, columns are sources, numbered as the rows": [
+            [f"{value:.2f}" for value in row] for row in matrix.values
+        ]
+    }
+    if matrix.deltas.any():
+        tables["Delta of each leakage"] = [
+            [delta_text(delta, 1)[8:] or "0" for delta in row] for row in matrix.deltas
+        ]
+    fitting = max(1, (width - max(map(len, names)) - 2) // CELL_WIDTH)
+    blocks = []
+    for heading, cells in tables.items():
+        blocks.append(heading)
+        for start in range(0, len(names), fitting):
+            some = range(len(names))[start : start + fitting]
+            rows = [["", *(str(source + 1) for source in some)]]
+            for k, (name, row) in enumerate(zip(names, cells, strict=True)):
+                rows.append([name, *("-" if source == k else row[source] for source in some)])
+            blocks.append(aligned(rows, narrowest=CELL_WIDTH - 2))
+    return "\n".join(blocks)
+
+
+def _totals_text(analysis: Any) -> str:
+    """Return a table of totals by attribute and guarantee, with a legend."""
+    from seepage.totals import GUARANTEES
+    from seepage.verdict import total_text
+
+    comparison, matrix = analysis.totals, analysis.matrix
+    rows = [["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in comparison.totals)]]
+    for k, (name, release) in enumerate(zip(matrix.domain.names, matrix.releases, strict=True)):
+        cells = [
+            total_text(total, k)
+            + delta_text(total.deltas[k])
+            + " !" * (name in comparison.refuted.get(total.guarantee, ()))
+            for total in comparison.totals
+        ]
+        rows.append([_short(name), f"{release.epsilon:.2f}{delta_text(release.delta)}", *cells])
+    table = "table" if matrix.pairs.population is None else "sample"
+    legend = [
+        f"  {t.guarantee}: {GUARANTEES[t.guarantee].meaning}{_terms(t)}" for t in comparison.totals
+    ]
+    if comparison.refuted:
+        legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
+    head = f"Total leakage of each attribute in this {table} (nats)"
+    legend += [f"  {name}: {named(why)}" for name, why in comparison.unavailable.items()]
+    return "\n".join([head, aligned(rows, most=SHOWN_ATTRIBUTES), *legend])
+
+
+def _terms(total: Any) -> str:
+    """Return the largest delta and the confidence of a total, where it has one."""
+    sure = "" if total.confidence is None else f", confidence {total.confidence:g}"
+    return f" ({(total.delta_text + sure)[2:]})" if total.delta_text + sure else ""
+
+
+def _experience_text(experience: Any) -> str:
+    """Return the realised losses of drawn people, the most affected attributes first."""
+    from seepage.totals.experienced import ESTIMATE
+
+    rows = [["", "promised", "median", "95%", "above", "unrelated", "before", "own", "all"]]
+    for k in experience.measured:
+        losses = experience.epsilons[k], *experience.quantiles[k, 1:3, ESTIMATE]
+        shares = experience.shares[k, ESTIMATE], experience.permuted_shares[k]
+        guessed = experience.own[k, ESTIMATE], experience.together[k, ESTIMATE]
+        percent = [f"{share:.0%}" for share in (*shares, experience.before[k], *guessed)]
+        name = _short(experience.attributes[k])
+        rows.append([name, *(f"{loss:.2f}" for loss in losses), *percent])
     legend = (
-        f"Files are looked for in {download_folder()} ({FOLDER_VARIABLE} names another){missing}.\n"
-        "`seepage datasets fetch NAME` downloads them, or says how to get them by hand."
+        "promised: epsilon; median, 95%: realised loss of all reports, in nats",
+        "above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
+        "before, own, all: how often the best guess is right (before: in the table)",
+        "each person's own record is left out of what the reports are compared with",
+        f"values with fewer than {experience.rare:,} other records are not compared; "
+        f"limits of {experience.confidence:.0%} confidence: --format json",
     )
-    console.emit(f"{console.aligned(rows, left=True)}\n{legend}", None)
+    head = f"What people experience ({experience.people:,} drawn people; no guarantee)"
+    table = aligned(rows, most=SHOWN_ATTRIBUTES)
+    return "\n".join([head, table, *(f"  {line}" for line in legend)])
 
 
-@datasets.command("fetch")
-@click.argument("name")
-def fetch_files(name: str) -> None:
-    """Download the dataset NAME, where its owner allows it; checksums are verified."""
-    from seepage.data.datasets import dataset, fetch
+def _notes_text(analysis: Any) -> str:
+    from seepage.leakage import same_attributes
 
-    known = dataset(name)
-    if not known.files:
-        click.echo(f"{name} has no files: it is {known.address}")
-    with console.progress_bar("downloading") as progress:
-        files = fetch(known, progress)
-    for file in files:
-        click.echo(str(file))
+    matrix = analysis.matrix
+    notes = [
+        f"{' and '.join(names)} determine each other: one finding"
+        for names in same_attributes(matrix)
+    ]
+    notes += constants(matrix.domain)
+    if any(matrix.smoothing.values()):
+        notes.append(f"smoothed by {matrix.smoothing}: leakages may be below the table's own")
+    caution = sample_caution(matrix.pairs)
+    if caution is not None:
+        notes.append(f"leakages, and all totals but worst, are {caution}")
+    distinct = dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
+    notes += [note for note in distinct if caution is None or caution not in note]
+    return "\n".join(notes)
 
 
-@datasets.command("survey", cls=console.FileCommand)
-@options.output_file("The CSV file.", default="people.csv")
-@click.option("--people", type=int, default=10_000, help="Number of people.")
-def write_survey(output: str, people: int) -> None:
-    """Write the synthetic survey of the documentation as a CSV file."""
-    from seepage.data.datasets import make_survey
-
-    write_text(output, csv_text(make_survey(people).to_pydict()))
-    click.echo(f"{people:,} people -> {output}")
+def _short(name: str) -> str:
+    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"

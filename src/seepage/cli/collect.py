@@ -1,6 +1,6 @@
-"""`seepage calibrate`, `design`, `perturb`, `estimate`: from limits to frequencies."""
+"""`seepage client`, `collect`, `perturb`, `estimate`: from a plan to frequencies."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -8,102 +8,112 @@ from typing import Any
 
 import click
 
+from seepage._results import write_text
 from seepage.cli import console, options
-from seepage.data import ALL_OTHERS
 from seepage.data.table import TableOptions
-from seepage.designs import CalibrationOptions, DesignOptions
 from seepage.errors import InputError
 
-PLAN_RESULT = options.grouped(
-    options.MASTER,
-    options.page("the plan"),
-    options.form("json"),
-    options.output_file("Write the plan here."),
+PLAN_PATH = click.argument("plan_path", metavar="PLAN", type=click.Path(dir_okay=False))
+CODEBOOK = "Texts of questions and values: a CSV file with attribute, value and label."
+LABELS = options.file("--labels", CODEBOOK)
+VECTORS = click.IntRange(1, 1_000_000)
+TITLE = click.option("--title", help="The heading of the questionnaire; by default the plan's.")
+
+
+@click.command("client", cls=console.FileCommand)
+@PLAN_PATH
+@options.folder("The folder for the module seepage.js, its types, plan.json and vectors.json.")
+@options.written("--questionnaire", "Write a page that asks the questions.")
+@LABELS
+@click.option("--endpoint", metavar="URL", help="Address of the reports; by default, a download.")
+@TITLE
+@options.file("--texts", "Introduction, consent, contact and other texts of the page: a JSON file.")
+@click.option(
+    "--vectors", type=VECTORS, default=100, help="Test vectors of the draw and each form."
 )
-
-
-@click.command("calibrate", cls=console.FileCommand)
-@click.argument("data")
-@options.of(CalibrationOptions)
-@options.chart("the plan")
-@PLAN_RESULT
-def calibrate(data: str, **chosen: Any) -> None:
-    """Find the largest budgets that keep every attribute's total within a limit.
-
-    \b
-    Examples:
-      seepage calibrate survey.csv --limit 3 -o plan.json
-      seepage calibrate survey.csv --limit 3 --mechanism grr
-    """
-    if chosen["guarantee"] not in ("sampled", "auto"):
-        options.reject(["reports", "target_delta"], "it is of --guarantee sampled")
-    from seepage.cli.result_text import calibration_text
-    from seepage.plan.designed_plan import calibrate as make_plan
-
-    _plan_within_limits(make_plan, CalibrationOptions, data, calibration_text)
-
-
-def _plan_within_limits(
-    function: Callable[..., Any], kind: Any, data: str, text: Callable[..., str]
+def client(
+    plan_path: str, output: str | None, questionnaire: str | None, vectors: int, **texts: Any
 ) -> None:
-    """Write the plan that a function makes with the options given, and print it."""
-    chosen, name = options.given(kind), Path(data).name
-    limit, output = chosen.get("limit"), click.get_current_context().params["output"]
-    if limit is None or (isinstance(limit, dict) and limit[ALL_OTHERS] is None):
-        more = " for the others too" if limit else ": the allowed total of every attribute, in nats"
-        raise InputError(f"--limit must be given{more}")
-    with options.reading_progress(data, "searching") as progress:
-        plan = function(data, progress=progress, **chosen)
-    if kind is CalibrationOptions or plan.scope == "table" or chosen.get("answers") == "as-is":
-        options.print_reading_notes(data, plan.domain)  # merged answers are listed instead
-    if output is not None:
-        plan.save(output)
-    page = partial(plan.report, name=name)
-    console.write_result(plan, lambda: text(plan, name), page=page, printed=True)
-    if output is None:
-        click.echo("the plan was not saved: --output plan.json keeps it", err=True)
+    """Write a client of PLAN, which adds noise on the device of the person asked.
 
-
-@click.command("design", cls=console.FileCommand)
-@click.argument("data")
-@options.of(DesignOptions)
-@options.numbers("--limits", "Compare designs of limits that all hold together; saves no plan.")
-@options.chart("the forms of the plan, or what each of --limits costs")
-@PLAN_RESULT
-def design(data: str, limits: list[float] | None, **_: Any) -> None:
-    """Find the forms that keep every attribute's total within a limit with the least error.
-
-    Ctrl-C ends the search; the best design so far is certified and kept.
+    The folder has one ES module without dependencies, for browsers and Node, and test vectors for
+    clients in other languages.  The questionnaire is one self-contained page: it draws the form,
+    asks, adds noise, shows what is sent and what it reveals at most, and sends it to the endpoint
+    or offers it as a file.  `seepage estimate` reads what is collected as JSON Lines.
 
     \b
     Examples:
-      seepage design survey.csv --limit 3 -o plan.json --report plan.html
-      seepage design survey.csv --limit 3 --known sex,age --record-limit 6
-      seepage design survey.csv --limit 2 --want "smoker x ill" --want "mean age"
-      seepage design survey.csv --limits 1,2,3 --chart limits.svg
+      seepage client plan.json -o client/
+      seepage client plan.json --questionnaire survey.html --labels codebook.csv
+      seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
-    if limits is not None:
-        _compare_limits(data, limits)
-        return
-    from seepage.cli.result_text import design_text
-    from seepage.plan.designed_plan import design as make_plan
+    from seepage.collection.client_files import questionnaire_page, unlabelled_note
+    from seepage.plan import Plan
 
-    _plan_within_limits(make_plan, DesignOptions, data, design_text)
+    if output is None and questionnaire is None:
+        raise InputError("--output or --questionnaire must be given: there is nothing to write")
+    if questionnaire is None:
+        options.reject(["labels", "endpoint", "texts"], "it is for the page of --questionnaire")
+    plan = Plan.load(plan_path)
+    if questionnaire is not None:
+        page = questionnaire_page(plan, **texts)
+        if note := unlabelled_note(plan, texts["labels"]):
+            click.echo(console.named(note), err=True)
+    if output is not None:
+        force = click.get_current_context().meta["force"]
+        written = plan.write_client(output, vectors=vectors, force=force)
+        click.echo(f"wrote {', '.join(file.name for file in written)} -> {output}")
+    if questionnaire is not None:
+        write_text(questionnaire, page)
+        click.echo(f"wrote {questionnaire}: open it in a browser")
 
 
-def _compare_limits(data: str, limits: list[float]) -> None:
-    """Print the table of designs for several limits, and draw it where a file is given."""
-    from seepage.cli.result_text import limits_text
-    from seepage.plan.designed_plan import compare_limits
+@click.command("collect", cls=console.FileCommand)
+@PLAN_PATH
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    default="reports.jsonl",
+    help="The file of reports; it is continued if it exists.",
+)
+@click.option("--port", type=int, default=8000, help="The port; 0 for any that is free.")
+@click.option("--host", default="127.0.0.1", help="The address to listen on.")
+@click.option("--rate", type=float, default=1000.0, help="Lines per second, in all, at most.")
+@LABELS
+@TITLE
+def collect(plan_path: str, output: str, **chosen: Any) -> None:
+    """Receive the reports of PLAN over HTTP, for pilots, until Ctrl-C.
 
-    options.reject(["limit", "limit_of"], "--limits gives several")
-    options.reject(["output", "report"], "--limits compares; --limit designs the plan to keep")
-    with options.reading_progress(data, "searching") as progress:
-        found = compare_limits(data, limits, progress=progress, **options.given(DesignOptions))
-    console.write_result(found, lambda: limits_text(found, Path(data).name), printed=True)
+    The questionnaire is at / and sends its reports to /reports.  A report is on disk before it is
+    acknowledged; one that is sent again is stored once; what is no report of the plan is refused
+    with the reason.  `seepage estimate` reads the file, also meanwhile.
+
+    Only this machine reaches the default host.  For others put a web server in front that adds
+    https, without which browsers do not run the questionnaire.
+
+    \b
+    Examples:
+      seepage collect plan.json
+      seepage collect plan.json --port 8000 -o reports.jsonl --labels codebook.csv
+    """
+    from seepage.collection.receiver import LOOPBACK, Receiver
+    from seepage.plan import Plan
+
+    with Receiver(Plan.load(plan_path), output, **chosen) as receiver:
+        log = receiver.log
+        skipped = f", {log.skipped:,} skipped" if log.skipped else ""
+        there = f"({log.count:,} there{skipped})"
+        click.echo(f"questionnaire at {receiver.address}, reports -> {output} {there}")
+        if chosen["host"] not in (LOOPBACK, "::1", "localhost"):
+            click.echo("others can reach this address: put a server with https in front", err=True)
+        try:
+            receiver.wait()
+        except KeyboardInterrupt:
+            click.echo(f"{log.count:,} reports -> {output}")
 
 
-# Collecting -------------------------------------------------------------------------------------
+# Reports -----------------------------------------------------------------------------------------
 
 PLAN = options.file("--plan", "The plan's file.", required=True)
 
