@@ -147,13 +147,13 @@ class DataCheck(Result):
         beside = [c.name for c in self if c.beside_numbers]
         columns, markers = Setting("columns"), Setting("missing_markers")
         person = Setting("person", next(iter(self.repeated), None))
-        found = {
-            Text(f"left out, no answers: {short_list(out, 8)}; to use them (", columns, ")"): out,
-            Text(f"may mean missing: {short_list(many)} (", markers, ")"): many,
-            Text(f"texts beside numbers, read as missing: {short_list(beside)}"): beside,
-            Text(f"{REPEATED} (", person, ")"): self.repeated,
-        }
-        return [note for note, names in found.items() if names]
+        found: list[tuple[Sequence[str], *tuple[str | Setting, ...]]] = [
+            (out, f"left out, no answers: {short_list(out, 8)}; to use them (", columns, ")"),
+            (many, f"may mean missing: {short_list(many)} (", markers, ")"),
+            (beside, f"texts beside numbers, read as missing: {short_list(beside)}"),
+            (self.repeated, f"{REPEATED} (", person, ")"),
+        ]
+        return [Text(*parts) for names, *parts in found if names]
 
     def text(self, name: str = "the table", width: int = 80) -> Text:
         """Return the check as lines of text of at most `width` characters; like columns share one.
