@@ -15,8 +15,7 @@ from seepage._options import takes
 from seepage.analysis_options import AuditOptions
 from seepage.auditing import RECORD, Audit, AuditedClaim, AuditedLeak
 from seepage.auditing.exact_privacy import ExactPrivacy, record_delta
-from seepage.auditing.sampled_events import sampled_claim
-from seepage.auditing.samples import Samples, samples_of
+from seepage.auditing.samples import Samples, sampled_claim, samples_of
 from seepage.data import ALL_OTHERS, Attribute, Domain, for_each, short_list
 from seepage.data.channel import Channel
 from seepage.data.inputs import as_counted
@@ -70,9 +69,9 @@ def audit(randomiser: Any, options: AuditOptions) -> Audit:
     claims = [_checks.epsilon(one, "claim") for one in for_each(names, options.claim, "claim")]
     beta = (1 - options.confidence) / len(whole)
     rows = [
-        sampled_claim(name, one, claim, options.delta, beta, options.rng)
-        if isinstance(one, Samples)
-        else one.claim(claim, options.delta)
+        one.claim(claim, options.delta)
+        if isinstance(one, ExactPrivacy)
+        else sampled_claim(name, one, claim, options.delta, beta, options.rng)
         for claim, (name, one) in zip(claims, opened.items(), strict=True)
     ]
     if len(rows) > 1 or options.record_claim is not None:
@@ -119,22 +118,22 @@ def _opened(
 
 def _record_claim(
     rows: Sequence[AuditedClaim],
-    opened: Mapping[str, Samples | ExactPrivacy],
+    opened: Mapping[str, Any],
     groups: Iterable[Sequence[str]],
     options: AuditOptions,
 ) -> AuditedClaim:
     """Return the claim about all reports of a person: epsilons of linked reports add up."""
-    ends, claim = {one.attribute: (one.lower, one.upper) for one in rows}, options.record_claim
-    sums = [[summed_up(ends[name][end] for name in group) for end in (0, 1)] for group in groups]
-    lower, upper = (max(sums_of) for sums_of in zip(*sums, strict=True))
-    strongest = max(groups, key=lambda group: summed_up(ends[name][1] for name in group))
-    told = short_list([f"{name} ({ends[name][1]:.4g})" for name in strongest], 4)
+    named, claim = {one.attribute: one for one in rows}, options.record_claim
+    linked = [[named[name] for name in group] for group in groups]
+    lower = max(summed_up(one.lower for one in parts) for parts in linked)
+    strongest = max(linked, key=lambda parts: summed_up(one.upper for one in parts))
+    upper = summed_up(one.upper for one in strongest)
+    told = short_list([f"{one.attribute} ({one.upper:.4g})" for one in strongest], 4)
     words = f"epsilons of linked reports add up: {told}"
     slack = min(1.0, options.delta * len(rows))
     realised, samples = 0.0, sum(one.samples for one in rows)
     if claim is not None and not samples:
-        linked = [[one for n in g if isinstance(one := opened[n], ExactPrivacy)] for g in groups]
-        realised = max(record_delta(parts, claim) for parts in linked)
+        realised = max(record_delta([opened[name] for name in group], claim) for group in groups)
     return AuditedClaim(RECORD, claim, slack, lower, upper, realised, words, samples=samples)
 
 
