@@ -255,8 +255,8 @@ def supports_are_independent(tested: Mechanism) -> bool:
     """Return whether drawn reports support the first four values independently of each other.
 
     Any set is then a likely set, which the closed forms of `TwoLevelMechanism` without a `size`
-    assume.  From reports of value 0 with a fixed seed: false where the number of some set is more
-    than 6 standard deviations from its expectation.  True for other mechanisms.
+    assume.  From reports of value 0 with a fixed seed: false where the numbers of sets do not fit.
+    True for other mechanisms.
     """
     sets = tested.likely_sets
     if not isinstance(tested, TwoLevelMechanism) or sets is None or sets.kind != "all":
@@ -266,25 +266,20 @@ def supports_are_independent(tested: Mechanism) -> bool:
     numbers = tested.contributions(reports)[:, :width] @ (1 << np.arange(width))
     p, q = tested.support
     chances = np.where(masks, [p] + [q] * (width - 1), [1 - p] + [1 - q] * (width - 1)).prod(axis=1)
-    return _follow(np.bincount(numbers, minlength=len(masks)), chances)
-
-
-def _follow(seen: Integers, stated: Floats) -> bool:
-    """Return whether counts are within 6 deviations of those predicted, and 0 for chance 0."""
-    expected = stated * seen.sum(axis=-1, keepdims=True)
-    slack = np.where(stated > 0, 6 * np.sqrt(expected * (1 - stated)) + 6, 0.0)
-    return bool((np.abs(seen - expected) <= slack).all())
+    return _fit(np.bincount(numbers, minlength=len(masks)), chances)
 
 
 def _fit(seen: Integers, stated: Floats) -> bool:
-    """Return whether counts `_follow` chances, and also their sum of squares, by chi-square."""
-    from scipy.stats import chi2
+    """Return whether counts fit chances: each within 6 deviations, and all by chi-square."""
+    from scipy.special import chdtrc
 
     expected = stated * seen.sum(axis=-1, keepdims=True)
-    possible = expected > 0
-    statistic = float(np.sum((seen - expected)[possible] ** 2 / expected[possible]))
+    possible, distance = expected > 0, np.abs(seen - expected)
+    slack = np.where(possible, 6 * np.sqrt(expected * (1 - stated)) + 6, 0.0)
+    statistic = float(np.sum(distance[possible] ** 2 / expected[possible]))
     freedom = np.count_nonzero(possible) - np.atleast_2d(seen).shape[0]
-    return _follow(seen, stated) and (not freedom or chi2.sf(statistic, freedom) >= FALSE_ALARM)
+    likely = not freedom or chdtrc(freedom, statistic) >= FALSE_ALARM
+    return bool(likely and (distance <= slack).all())
 
 
 def _probabilities(tested: Mechanism) -> str:

@@ -2,8 +2,8 @@
 
 Double precision cannot resolve delta = 1e-12 at epsilon 0, nor delta at epsilon 700, where a tail
 of 1e-300 is multiplied by e^700.  Arb (python-flint) gives certified bounds on the tail of the
-normal distribution; it is imported only here and when needed, since it loads more slowly than
-`decimal`, which all other mechanisms use.
+normal distribution [Johansson 2017]; it is imported only here and when needed, since it loads more
+slowly than `decimal`, which all other mechanisms use.
 """
 
 import math
@@ -199,7 +199,8 @@ class GaussianGrid(NoiseGrid):
         with ctx.workprec(_bits(digits)):
             for cell in range(-self.edge, self.edge):
                 edge = first + (2 * cell + 1) * half_width
-                beyond = math.floor(_as_fraction(_normal_tail(arb(abs(edge))).lower()) * units)
+                tail = (arb(abs(edge)) / arb(2).sqrt()).erfc() / 2  # a certified ball of Arb
+                beyond = math.floor(_as_fraction(tail.lower()) * units)
                 thresholds.append(beyond if edge < 0 else units - beyond)
         return thresholds
 
@@ -217,11 +218,6 @@ class GaussianGrid(NoiseGrid):
 
 gaussian_grid = lru_cache(maxsize=32)(GaussianGrid)
 """The grid of a standard deviation and slack, computed once for all alphabets."""
-
-
-def _normal_tail(x: Any) -> Any:
-    """Return P(Z > x) as a certified ball of Arb [Johansson 2017], at the working precision."""
-    return (x / type(x)(2).sqrt()).erfc() / 2
 
 
 def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:

@@ -175,14 +175,9 @@ class MatrixMechanism(ListedMechanism):
         ratios[:, possible] = np.where(np.abs(difference) < 0.5, near_one, of_logs)
         return ratios
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """The privacy budget ln max T[x, r] / T[x', r] of the thresholds T, rounded up."""
-        return self.realised_epsilon
-
-    @cached_property
-    def realised_epsilon(self) -> float:
-        """The largest log-ratio within a column of the thresholds, rounded up."""
         return log_above(largest_ratio(self.thresholds))
 
     def channel(self) -> Floats:
