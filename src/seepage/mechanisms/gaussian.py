@@ -135,8 +135,17 @@ class Gaussian(HistogramEncoding):
 
     @cached_property
     def miss_rate(self) -> float:
-        """The probability 1 - a that another entry is the largest, by quadrature."""
-        return normal_miss_rate(self.sigma, self.k)
+        """The probability 1 - a that another entry is the largest.
+
+        The integral of phi(z) (1 - Phi(z + 1/sigma)^(k-1)), by the trapezoidal rule.  The integrand
+        is smooth and decays like phi, so steps of 1/32 up to |z| = 40 give double precision.
+        """
+        from scipy.special import log_ndtr
+
+        z = np.arange(-40 * 32, 40 * 32 + 1) / 32
+        missed = -np.expm1((self.k - 1) * log_ndtr(z + 1 / self.sigma))
+        density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        return float(density @ missed) / 32
 
     @property
     def likely_sets(self) -> LikelySets:
@@ -279,17 +288,3 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if is_private(middle) else (middle, high)
     return high
-
-
-def normal_miss_rate(sigma: float, k: int) -> float:
-    """Return the probability that the true entry is not the largest under normal noise.
-
-    The integral of phi(z) (1 - Phi(z + 1/sigma)^(k-1)), by the trapezoidal rule.  The integrand is
-    smooth and decays like phi, so steps of 1/32 up to |z| = 40 give double precision.
-    """
-    from scipy.special import log_ndtr
-
-    z = np.arange(-40 * 32, 40 * 32 + 1) / 32
-    missed = -np.expm1((k - 1) * log_ndtr(z + 1 / sigma))
-    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return float(density @ missed) / 32

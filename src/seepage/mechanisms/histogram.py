@@ -243,10 +243,24 @@ class SHE(HistogramEncoding):
     def miss_rate(self) -> float:
         """The probability 1 - a that another entry is the largest, in closed form.
 
-        a = integral of f(y - 1) F(y)^(k-1) dy, f and F the noise's density and distribution
-        function [theory: The paper's attacker].
+        1 - a = integral of f(y - 1)(1 - F(y)^(k-1)) dy, f and F the noise's density and
+        distribution function [theory: The paper's attacker]: the sum of its parts over y < 0,
+        0 < y < 1 and y > 1.
+
+        With w = exp(-1/b) and v = exp(-y/b), F is 1 - v/2 above 0 and each part has a closed form;
+        the middle one is w/4 times the sum over i < k - 1 of
+        J_i = integral from w to 1 of (1 - v/2)^i / v dv = 1/b - d_1 - ... - d_i, where
+        d_j = ((1 - w/2)^j - 2^-j)/j, and which is at most (1 - w/2)^i / b.  O(k), to 1e-14.
         """
-        return laplace_miss_rate(self.scale, self.k)
+        if self.k == 1:
+            return 0.0
+        rate = 1 / self.scale
+        shrink, order = math.exp(-rate), np.arange(1, self.k - 1)
+        powers = np.exp(order * math.log1p(-shrink / 2))
+        steps = -powers * np.expm1(-order * math.log1p(-math.expm1(-rate))) / order
+        parts = np.clip(rate - np.cumsum(steps), 0.0, rate * powers)
+        below, above = 1 - 2.0 ** (1 - self.k) / self.k, not_chosen(shrink / 2, self.k)
+        return shrink / 2 * below + shrink / 4 * (rate + float(parts.sum())) + above / 2
 
     @property
     def likely_sets(self) -> LikelySets:
@@ -335,25 +349,3 @@ def threshold(odds: Fraction) -> int:
 def odds_against(chance: int) -> Fraction:
     """Return the odds (1 - p)/p against an event with threshold p 2^64."""
     return Fraction(CERTAIN - chance, chance)
-
-
-def laplace_miss_rate(scale: float, k: int) -> float:
-    """Return the probability that the true entry is not the largest under Laplace noise.
-
-    The sum over y < 0, 0 < y < 1 and y > 1 of the integral of f(y - 1)(1 - F(y)^(k-1)), f and F
-    the density and distribution function of the noise with scale b.
-
-    With w = exp(-1/b) and v = exp(-y/b), F is 1 - v/2 above 0 and each part has a closed form;
-    the middle one is w/4 times the sum over i < k - 1 of
-    J_i = integral from w to 1 of (1 - v/2)^i / v dv = 1/b - d_1 - ... - d_i, where
-    d_j = ((1 - w/2)^j - 2^-j)/j, and which is at most (1 - w/2)^i / b.  O(k), to 1e-14.
-    """
-    if k == 1:
-        return 0.0
-    rate = 1 / scale
-    shrink, order = math.exp(-rate), np.arange(1, k - 1)
-    powers = np.exp(order * math.log1p(-shrink / 2))
-    steps = -powers * np.expm1(-order * math.log1p(-math.expm1(-rate))) / order
-    parts = np.clip(rate - np.cumsum(steps), 0.0, rate * powers)
-    below = shrink / 2 * (1 - 2.0 ** (1 - k) / k)
-    return below + shrink / 4 * (rate + float(parts.sum())) + not_chosen(shrink / 2, k) / 2
