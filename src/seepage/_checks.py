@@ -235,16 +235,17 @@ def mapping(value: Any, name: str, what: str = "a mapping") -> Mapping[Any, Any]
     return value
 
 
-def progress(value: Any, name: str = "progress") -> None:
-    """Check a progress callback: None, or a function of the steps done and their total."""
+def progress(value: Any, name: str = "progress") -> Any:
+    """Return a progress callback: None, or a function of the steps done and their total."""
     try:
         fits = value is None or (callable(value) and inspect.signature(value).bind(0, None))
     except TypeError:
         fits = False
     except ValueError:  # a built-in function without a signature
-        return
+        fits = True
     if not fits:
         raise violation(name, "a function of two arguments or None", value)
+    return value
 
 
 def instance(value: Any, name: str, kind: type[Kind], what: str) -> Kind:

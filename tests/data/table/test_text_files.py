@@ -1,5 +1,6 @@
 """CSV and its relatives: delimiters, quotes, types, ragged rows, encodings."""
 
+import csv
 import gzip
 import os
 
@@ -272,6 +273,9 @@ def test_long_fields_are_read_in_every_record(file):
     first, later = file(f"a,b\n{long},1\nx,2\n", "1.csv"), "x,2\n" * 100_000
     assert labels(first)["a"] == [long, "x"]
     assert labels(file(f"a,b\n{later}{long},1\n", "2.csv"))["a"][-1] == long
+    limit = csv.field_size_limit()
+    assert labels(file(f"x;{long}\n", "3.csv"), column_names=["a", "b"])["b"] == [long]
+    assert csv.field_size_limit() == limit
 
 
 def test_a_first_line_may_name_the_delimiter(file):

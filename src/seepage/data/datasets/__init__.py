@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import io
 import os
-import tempfile
 import tomllib
 import zipfile
 import zlib
@@ -165,11 +164,9 @@ def fetch(dataset: Dataset, progress: Progress | None = None) -> list[Path]:
                 f"dataset {dataset.name!r} cannot be downloaded automatically "
                 f"(licence: {dataset.licence}); {dataset.by_hand}; see {dataset.address}"
             )
-        with tempfile.TemporaryDirectory() as folder:
-            archive = Path(folder, "archive.zip")
-            _download(dataset, dataset.archive, archive, progress)
-            for file in missing:
-                _extract(archive, file)
+        archive = _download(dataset, dataset.archive, progress)
+        for file in missing:
+            _extract(archive, file)
     return [file.locate() for file in dataset.files]
 
 
@@ -194,21 +191,23 @@ class _ProgressBar:
         """Do nothing; required by Pooch."""
 
 
-def _download(dataset: Dataset, address: str, archive: Path, progress: Progress | None) -> None:
+def _download(dataset: Dataset, address: str, progress: Progress | None) -> io.BytesIO:
+    """Return the archive of a dataset."""
     _checks.need("pooch", "pooch", "a download")
     import pooch
     from requests.exceptions import RequestException
 
     bar = _ProgressBar(progress) if progress is not None else False
-    download = pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)
+    archive = io.BytesIO()
     try:
-        download(address, archive, None)
+        pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)(address, archive, None)
     except (RequestException, OSError, ValueError) as problem:
         folder = (download_folder() / dataset.files[0].path).parent
         raise TableError(
             f"cannot download {address}: {_reason(problem)}; try again later, or take the files "
             f"from {dataset.address} and put them into {folder}"
         ) from None
+    return archive
 
 
 def _reason(problem: Exception) -> str:
@@ -224,7 +223,7 @@ def _reason(problem: Exception) -> str:
     return " ".join(str(problem).split())
 
 
-def _extract(archive: Path, file: PublishedFile) -> None:
+def _extract(archive: io.BytesIO, file: PublishedFile) -> None:
     """Extract one file from a zip archive into `download_folder()`, its checksum verified."""
     name = Path(file.path).name
     try:

@@ -214,12 +214,15 @@ class Input:
         The shards of the files; empty for a DataFrame.
     frame
         The DataFrame, with columns named by `column_id`; None for files.
+    rows_per_core
+        Number of records that each core counts, 0 if unknown.
     """
 
     session: "SparkSession"
     names: tuple[str, ...]
     shards: Sequence[Shard] = ()
     frame: "DataFrame | None" = None
+    rows_per_core: int = 0
 
     def map(self, work: TaskWork, columns: Sequence[str]) -> "DataFrame":
         """Return a DataFrame with one row per task: the shard's number and its pickled result."""
@@ -253,7 +256,9 @@ def open_input(data: Any) -> Input:
     if not source.rows_total:
         raise TableError("the table has no records")
     session = spark_session()
-    return Input(session, source.names, plan_shards(files, _cores(session)))
+    cores = _cores(session)
+    shards = plan_shards(files, cores)
+    return Input(session, source.names, shards, rows_per_core=source.rows_total // cores)
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:

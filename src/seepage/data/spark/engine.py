@@ -57,7 +57,7 @@ def count_with_spark(data: Any, options: DataOptions) -> PairCounts:
     table, options = open_input(data), replace(options, progress=None)
     domain, counts = _find_domain(table, options, count=True)
     if counts is None:
-        new = partial(PairAccumulator, len(domain))
+        new = partial(PairAccumulator, len(domain), table.rows_per_core)
         counts = _accumulate(table, options, domain, new).counts(domain)
     return counts
 
@@ -111,7 +111,8 @@ def _find_domain(
     """Return the domain of a table, and its counts if the same job could count; else None."""
     if options.domain is not None:
         return options.domain, None
-    work = partial(find_values, options=options, count=count)
+    expected = table.rows_per_core if count else None
+    work = partial(find_values, options=options, expected=expected)
     found: Found = run(table, options.choose(table.names), work)
     check_records(found.rows, found.kept)
     unbinned = [column for column in found.parts if column.needs_edges]
@@ -179,7 +180,9 @@ class Found:
         self.kept += other.kept
 
 
-def find_values(source: Source, first: int, options: TableOptions, *, count: bool) -> Found:
+def find_values(
+    source: Source, first: int, options: TableOptions, expected: int | None = 0
+) -> Found:
     """Return the values of each column of a shard, and its counts if no column needs bins.
 
     Parameters
@@ -187,18 +190,18 @@ def find_values(source: Source, first: int, options: TableOptions, *, count: boo
     source, first, options
         The shard's records, the index in the table of the first of them, and the table options
         (without a domain).
-    count
-        Whether to count.
+    expected
+        Number of records that each core will count, 0 if unknown; None not to count.
     """
     columns = columns_of(source, options)
     scan = TableScan(source, columns, options, first)
-    pairs = PairAccumulator(len(columns))
+    pairs = PairAccumulator(len(columns), expected or 0)
     for batch in scan.batches():
-        if count:
+        if expected is not None:
             pairs.add(*batch)
     kept = scan.rows_read - scan.rows_dropped
     found = Found(columns if scan.rows_read else [], scan.rows_read, kept)
-    if count and kept and not any(column.needs_edges for column in columns):
+    if expected is not None and kept and not any(column.needs_edges for column in columns):
         found.counts = pairs.counts(*scan.finish())
     return found
 

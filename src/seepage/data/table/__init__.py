@@ -263,11 +263,7 @@ class DataOptions(TableOptions):
     """
 
     engine: str = option("auto", choices=ENGINES, check=partial(_checks.choice, options=ENGINES))
-    progress: Progress | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _checks.progress(self.progress)
+    progress: Progress | None = field(default=None, metadata={"check": _checks.progress})
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -289,20 +289,13 @@ class Column:
             outside &= kept
         if not outside.any():
             return
-        row = int(np.argmax(outside))
-        where = f"{record_name(before + row)}: column {self.name!r}"
+        row, why = int(np.argmax(outside)), "has a value outside the domain"
         if codes[row] == self._known.size:
-            raise DomainError(
-                f"{where} is missing, and the domain has no category for missing values; drop such "
-                "records"
-            )
-        if not self.edges:
-            raise DomainError(f"{where} has a value outside the domain")
-        low, high = number_label(self.edges[0]), number_label(self.edges[-1])
-        raise DomainError(
-            f"{where} is outside its bins, which reach from {low} to {high}; use -inf and inf "
-            "as the outer edges"
-        )
+            why = "is missing, and the domain has no category for missing values; drop such records"
+        elif self.edges:
+            reach = f"from {number_label(self.edges[0])} to {number_label(self.edges[-1])}"
+            why = f"is outside its bins, which reach {reach}; use -inf and inf as the outer edges"
+        raise DomainError(f"{record_name(before + row)}: column {self.name!r} {why}")
 
     def not_a_number(self, position: int, before: int) -> TableError:
         """Return the error for a value that is to be binned and is not a number."""

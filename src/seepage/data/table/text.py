@@ -15,7 +15,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, time
 from decimal import Decimal
 from itertools import chain, islice
@@ -230,7 +230,10 @@ class TextFile:
         with (
             read_errors(file, TEXT),
             io.TextIOWrapper(self._open(), encoding="utf-8-sig", newline="") as stream,
+            ExitStack() as afterwards,
         ):
+            limit = csv.field_size_limit(MAX_RECORD_BYTES)  # fields as long as Arrow reads
+            afterwards.callback(csv.field_size_limit, limit)
             lines = self._lines(stream)
             start = list(islice(lines, DETECTION_LINES))
             separator = SEPARATOR_LINE.fullmatch(start[0]) if start else None
@@ -331,13 +334,11 @@ def find_delimiter(text: str) -> str:
 
 
 def _equal_widths(lines: Sequence[str], mark: str) -> int:
-    """Return the number of lines with as many fields as the first; 0 if it has one field.
-
-    Lines after a field that is too long for Python's csv module are not counted.
-    """
-    widths = list[int]()
-    with suppress(csv.Error):
-        widths.extend(len(row) for row in csv.reader(lines, delimiter=mark))
+    """Return the number of lines with as many fields as the first; 0 if it has one field."""
+    try:
+        widths = [len(row) for row in csv.reader(lines, delimiter=mark)]
+    except csv.Error:
+        return 0
     return widths.count(widths[0]) if widths and widths[0] > 1 else 0
 
 
