@@ -13,8 +13,8 @@ from seepage.collection.receiver import Receiver as Receiver
 from seepage.collection.regression import Regression as Regression
 from seepage.collection.results_page import write_results as write_results
 from seepage.data import Attribute as Attribute
+from seepage.data import Channel as Channel
 from seepage.data import Domain as Domain
-from seepage.data.channel import Channel as Channel
 from seepage.data.data_check import ColumnCheck as ColumnCheck
 from seepage.data.data_check import DataCheck as DataCheck
 from seepage.data.data_check import check as check

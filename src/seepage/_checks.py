@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from seepage.errors import InputError, Setting, Text
+from seepage.errors import ChannelError, InputError, Setting, Text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +32,8 @@ MAX_RECORDS = 2**53
 
 MAX_DRAWS = 10**8
 """Maximum number of records, reports or surrogates drawn at once, which fit in memory."""
+
+ROW_SUM_TOLERANCE = 1e-9
 
 MAX_INTEGER_BITS = 4_096
 """Integers of more bits are not printed; Python limits conversions to 4,300 digits."""
@@ -226,6 +228,55 @@ def probabilities(value: Any, name: str) -> "NDArray[np.float64]":
     if numeric.dtype.kind not in "biuf" or not np.all((numeric >= 0) & (numeric <= 1)):
         raise violation(name, "between 0 and 1", value)
     return numeric.astype(np.float64)
+
+
+def stochastic(value: Any, name: str) -> "NDArray[np.float64]":
+    """Return a read-only matrix of probabilities whose rows sum to 1 within 1e-9.
+
+    Anything else raises a ChannelError.
+    """
+    import numpy as np
+
+    try:
+        given = np.asarray(value)  # fractions come as objects
+        matrix = given.astype(np.float64) if given.dtype.kind in "biufO" else None
+    except (TypeError, ValueError, OverflowError):
+        matrix = None
+    if matrix is None:
+        raise ChannelError(f"{name} must be a matrix of probabilities", parameter=name)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ChannelError(
+            f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}",
+            parameter=name,
+        )
+    # Of small matrices argmin is faster than min; it finds NaN first.  Sums of cells up to 2 are
+    # finite.
+    within = matrix.item(matrix.argmin()) >= 0 and matrix.item(matrix.argmax()) <= 2
+    if not (within and _rows_sum_to_one(matrix)):
+        raise _not_stochastic(matrix, name)
+    matrix.setflags(write=False)
+    return matrix
+
+
+def _rows_sum_to_one(matrix: "NDArray[np.float64]") -> bool:
+    sums = matrix.sum(axis=1).tolist()
+    return bool(1 - min(sums) <= ROW_SUM_TOLERANCE and max(sums) - 1 <= ROW_SUM_TOLERANCE)
+
+
+def _not_stochastic(matrix: "NDArray[np.float64]", name: str) -> ChannelError:
+    import numpy as np
+
+    bad = matrix[~(matrix >= 0) | (matrix == np.inf)]
+    if bad.size:
+        rule = "must hold probabilities of at least 0"
+        return ChannelError(f"{name} {rule}, got {bad[0]}", parameter=name)
+    with np.errstate(over="ignore"):
+        sums = np.asarray(matrix.sum(axis=1))
+        hint = "; it looks transposed" if _rows_sum_to_one(matrix.T) else ""
+    row = int(np.argmax(np.abs(sums - 1)))
+    return ChannelError(
+        f"each row of {name} must sum to 1, but row {row} sums to {sums[row]:.12g}{hint}"
+    )
 
 
 def mapping(value: Any, name: str, what: str = "a mapping") -> Mapping[Any, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seepage import Channel
-from seepage.data.channel import as_matrix
+from seepage.data import as_matrix
 from seepage.errors import ChannelError
 from strategies import attribute
 

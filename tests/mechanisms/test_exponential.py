@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from seepage.data import Attribute
-from seepage.data.channel import Channel
+from seepage.data import Attribute, Channel
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR, Exponential
 from seepage.mechanisms.exact_draws import (

@@ -16,8 +16,7 @@ from seepage.analysis_options import AuditOptions
 from seepage.auditing import RECORD, Audit, AuditedClaim, AuditedLeak
 from seepage.auditing.exact_privacy import ExactPrivacy, record_delta
 from seepage.auditing.samples import Samples, sampled_claim, samples_of
-from seepage.data import ALL_OTHERS, Attribute, Domain, for_each, short_list
-from seepage.data.channel import Channel
+from seepage.data import ALL_OTHERS, Attribute, Channel, Domain, for_each, short_list
 from seepage.data.inputs import as_counted
 from seepage.errors import InputError
 from seepage.leakage import Leakage

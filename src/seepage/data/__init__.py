@@ -1,6 +1,7 @@
 """Data about people: tables, domains, pair counts, distinct records, and the datasets.
 
-Here are `Domain` and `Attribute`: the columns of a table, their values, and the codes of these.
+Here are `Domain` and `Attribute`, the columns of a table, their values, and the codes of these; and
+`Channel`, a row-stochastic matrix P(output given input) of two of them.
 """
 
 import operator
@@ -8,11 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol, SupportsIndex
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 
 from seepage import _checks
 from seepage._results import from_json_number, json_ready
-from seepage.errors import DomainError, GuaranteeError, InputError
+from seepage.errors import ChannelError, DomainError, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from seepage._numerics import Floats
 
 MISSING = "(missing)"
 """Label of the category of missing values."""
@@ -234,14 +240,63 @@ class Domain:
         return ""
 
 
-def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
-    """Return the indices of the two attributes of `name[target, source]`."""
-    if not isinstance(pair, tuple) or len(pair) != 2:
-        raise DomainError(
-            f"a leakage has a target and a source: give {name}[target, source], "
-            f"got {_checks.shown(pair)}"
-        )
-    return domain.index(pair[0]), domain.index(pair[1])
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """P(output given input) as a row-stochastic matrix with named axes.
+
+    Functions of a channel and the mechanism of its output compare these axes, so that a transposed
+    or swapped matrix raises a ChannelError instead of giving a wrong number.
+
+    Parameters
+    ----------
+    matrix
+        The probabilities, shape (inputs, outputs); each row sums to 1.
+    given
+        The attribute of the input, one value per row.
+    output
+        The attribute of the output, one value per column.
+    unseen
+        Values of the input that never occurred and therefore have no row.
+
+    Examples
+    --------
+    >>> sex = Attribute("sex", ("Female", "Male"))
+    >>> smoker = Attribute("smoker", ("no", "yes"))
+    >>> Channel([[0.9, 0.1], [0.8, 0.2]], given=sex, output=smoker)
+    Channel(smoker given sex, 2 x 2)
+    """
+
+    matrix: "Floats"
+    given: Attribute
+    output: Attribute
+    unseen: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _checks.instance(self.given, "given", Attribute, "an Attribute")
+        _checks.instance(self.output, "output", Attribute, "an Attribute")
+        name = f"the channel of {self.output.name!r} given {self.given.name!r}"
+        matrix = as_matrix(self.matrix, name)
+        if matrix.shape != (self.given.size, self.output.size):
+            raise ChannelError(
+                f"{name} must be {self.given.size} x {self.output.size}, "
+                f"got {matrix.shape[0]} x {matrix.shape[1]}",
+                parameter=name,
+            )
+        object.__setattr__(self, "matrix", matrix)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of input and output values."""
+        return self.given.size, self.output.size
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"Channel({self.output.name} given {self.given.name}, {rows} x {columns})"
+
+
+def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> "Floats":
+    """Return the read-only float64 matrix of a channel, or of an array with rows that sum to 1."""
+    return channel.matrix if isinstance(channel, Channel) else _checks.stochastic(channel, name)
 
 
 def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
@@ -318,60 +373,6 @@ def sample_caution(counted: Counted) -> str | None:
         f"from a {how_many(counted)}: valid only if the sample's leakages are those of the "
         "population; values absent from the sample may leak more"
     )
-
-
-def check_domain_stands(counted: Any) -> None:
-    """Raise an InputError if a domain was chosen by the records that are to certify something.
-
-    Pair counts do not tell: what is stated from them says that their domain is taken as declared.
-    """
-    if counted.pooled:
-        raise InputError(
-            "pool: values pooled by the same counts certify nothing for a population; give the "
-            "table itself, or count in a declared domain",
-            parameter="pool",
-        )
-    if not getattr(counted, "declared", True):
-        raise InputError(
-            "the domain of these records was read off them, so they certify nothing for a "
-            "population; give the table itself, or read the records with a domain",
-            parameter="data",
-        )
-
-
-def check_whole_table(
-    counted: Counted,
-    guarantee: str,
-    what: str,
-    scope: str = "table",
-    hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
-) -> None:
-    """Raise a GuaranteeError if a guarantee for all records is computed from a sample of them.
-
-    The sum of all budgets, `"worst"`, holds for any records; totals with the scope `"population"`
-    are computed from samples.
-
-    Parameters
-    ----------
-    counted
-        The records, or their pair counts.
-    guarantee
-        The name of the guarantee.
-    what
-        The subject of the message, in the plural ("budgets").
-    scope
-        `"table"` or `"population"`.
-    hint
-        The end of the message: alternatives.
-    """
-    if scope == "population" and guarantee != "worst":
-        check_domain_stands(counted)
-    if counted.population is not None and guarantee != "worst" and scope == "table":
-        raise GuaranteeError(
-            f"{what} need all records, and these are a {how_many(counted)}: people left out may "
-            "have what leaks most; ",
-            hint,
-        )
 
 
 def short_list(names: Sequence[str], maximum: int = 3) -> str:

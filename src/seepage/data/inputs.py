@@ -12,13 +12,13 @@ from typing import Any
 
 from seepage import _checks
 from seepage._options import takes
-from seepage.data import Domain
+from seepage.data import Counted, Domain, how_many
 from seepage.data.counting import count_scan
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import RecordOptions, Records
 from seepage.data.table import DataOptions, uses_spark
-from seepage.errors import DomainError, InputError
+from seepage.errors import DomainError, GuaranteeError, InputError
 
 RECODING_OPTIONS = ("columns", "drop", "pool")
 """Table options that also apply to existing pair counts and records."""
@@ -168,6 +168,60 @@ def is_counted(data: Any, *, datasets: bool = False) -> bool:
     if not is_dataset_name(data):
         return is_pairs_file(data)
     return datasets or not _needs_file(str(data), True, {})
+
+
+def check_domain_stands(counted: Any) -> None:
+    """Raise an InputError if a domain was chosen by the records that are to certify something.
+
+    Pair counts do not tell: what is stated from them says that their domain is taken as declared.
+    """
+    if counted.pooled:
+        raise InputError(
+            "pool: values pooled by the same counts certify nothing for a population; give the "
+            "table itself, or count in a declared domain",
+            parameter="pool",
+        )
+    if not getattr(counted, "declared", True):
+        raise InputError(
+            "the domain of these records was read off them, so they certify nothing for a "
+            "population; give the table itself, or read the records with a domain",
+            parameter="data",
+        )
+
+
+def check_whole_table(
+    counted: Counted,
+    guarantee: str,
+    what: str,
+    scope: str = "table",
+    hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
+) -> None:
+    """Raise a GuaranteeError if a guarantee for all records is computed from a sample of them.
+
+    The sum of all budgets, `"worst"`, holds for any records; totals with the scope `"population"`
+    are computed from samples.
+
+    Parameters
+    ----------
+    counted
+        The records, or their pair counts.
+    guarantee
+        The name of the guarantee.
+    what
+        The subject of the message, in the plural ("budgets").
+    scope
+        `"table"` or `"population"`.
+    hint
+        The end of the message: alternatives.
+    """
+    if scope == "population" and guarantee != "worst":
+        check_domain_stands(counted)
+    if counted.population is not None and guarantee != "worst" and scope == "table":
+        raise GuaranteeError(
+            f"{what} need all records, and these are a {how_many(counted)}: people left out may "
+            "have what leaks most; ",
+            hint,
+        )
 
 
 def table_of(data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._results import Result
-from seepage.data import Domain, how_many
-from seepage.data.channel import Channel
+from seepage.data import Channel, Domain, how_many
 from seepage.errors import DomainError
 
 Index = TypeVar("Index", int, Integers)

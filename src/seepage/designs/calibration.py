@@ -14,9 +14,9 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, largest_within, summed_up
 from seepage._options import MECHANISMS
 from seepage._results import Progress
-from seepage.data import Domain, check_whole_table, for_each
+from seepage.data import Domain, for_each
 from seepage.data.data_check import settle
-from seepage.data.inputs import as_counted, as_pairs
+from seepage.data.inputs import as_counted, as_pairs, check_whole_table
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs import CalibrationOptions, positive_limit

@@ -11,9 +11,8 @@ import msgspec
 import numpy as np
 
 from seepage._numerics import Floats, round_down, summed_up
-from seepage.data import check_whole_table
 from seepage.data.data_check import settle
-from seepage.data.inputs import as_records
+from seepage.data.inputs import as_records, check_whole_table
 from seepage.data.records import Records
 from seepage.designs import DesignOptions
 from seepage.designs.a_optimal import FormPool, ShareSolution, compare_designs

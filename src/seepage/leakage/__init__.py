@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Booleans, Floats
 from seepage._results import ceiling_text, delta_text, floor_text
-from seepage.data import MISSING, short_list
-from seepage.data.channel import Channel
+from seepage.data import MISSING, Channel, Domain, short_list
+from seepage.errors import DomainError
 
 if TYPE_CHECKING:
     from seepage.data.pairs import PairCounts
@@ -335,6 +335,16 @@ def find_leaks(matrix: "LeakageMatrix", count: int = 10) -> list[Leak]:
         )
         insort(ranks, -leaks[ends].rank)
     return sorted(leaks.values(), key=lambda leak: -leak.rank)[:count]
+
+
+def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
+    """Return the indices of the two attributes of `name[target, source]`."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise DomainError(
+            f"a leakage has a target and a source: give {name}[target, source], "
+            f"got {_checks.shown(pair)}"
+        )
+    return domain.index(pair[0]), domain.index(pair[1])
 
 
 def ranked_pairs(values: Floats, ties: Floats) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import UNIT, Floats, log_ratio, round_down, round_up
 from seepage._results import Result, delta_text
-from seepage.data.channel import Channel, as_matrix
+from seepage.data import Channel, as_matrix
 from seepage.errors import ChannelError, InputError
 from seepage.leakage import Leakage, named_witness
 from seepage.leakage.release import bounded_leakage, saturation

@@ -22,9 +22,10 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, one_blas_thread, round_up
 from seepage._results import Result, json_ready
-from seepage.data import Domain, check_domain_stands, short_list, target_and_source
+from seepage.data import Domain, short_list
+from seepage.data.inputs import check_domain_stands
 from seepage.errors import InputError
-from seepage.leakage import Leak, ranked_pairs
+from seepage.leakage import Leak, ranked_pairs, target_and_source
 from seepage.leakage.deviations import binomial_confidence_limit
 from seepage.leakage.matrix import LeakageMatrix, by_kind
 from seepage.leakage.release import LikelySets

@@ -12,12 +12,11 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers, clustered_order
 from seepage._options import takes
 from seepage._results import SHOWN_ROWS, Result, delta_text, html_table
-from seepage.data import MISSING, Domain, how_many, target_and_source
-from seepage.data.channel import Channel
+from seepage.data import MISSING, Channel, Domain, how_many
 from seepage.data.pairs import PairCounts, smoothed
 from seepage.data.table import DataOptions
 from seepage.errors import DomainError
-from seepage.leakage import Leak, Leakage, ranked_pairs
+from seepage.leakage import Leak, Leakage, ranked_pairs, target_and_source
 from seepage.leakage.release import VIEWS, LikelySets, Release, View, relaxation, releases
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, log_ratio, round_up
 from seepage._options import MECHANISMS
-from seepage.data import Domain, for_each
-from seepage.data.channel import Channel, as_matrix
+from seepage.data import Channel, Domain, as_matrix, for_each
 from seepage.errors import InputError
 from seepage.leakage import Leakage, named_witness
 from seepage.leakage.solver import (

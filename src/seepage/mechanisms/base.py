@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers, nearest_distribution
 from seepage._results import Result
-from seepage.data.channel import Channel, as_matrix
+from seepage.data import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage import Leakage
 from seepage.leakage.release import LikelySets, relaxed_leakage, two_level_leakage

@@ -14,7 +14,7 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._options import MECHANISMS
 from seepage._results import read_small
-from seepage.data.channel import as_matrix
+from seepage.data import as_matrix
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.two_level import TwoLevelMechanism

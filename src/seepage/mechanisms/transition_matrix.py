@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers, nearest_distribution
-from seepage.data.channel import Channel, as_matrix
+from seepage.data import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage import Leakage, named_witness
 from seepage.leakage.channel_leakage import largest_mixed_ratio

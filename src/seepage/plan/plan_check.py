@@ -19,8 +19,8 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Result, read_small, whole_file
-from seepage.data import Domain, check_whole_table, short_list
-from seepage.data.inputs import as_counted, is_counted
+from seepage.data import Domain, short_list
+from seepage.data.inputs import as_counted, check_whole_table, is_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.data.table import DataOptions

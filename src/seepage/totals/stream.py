@@ -22,8 +22,7 @@ from seepage import _checks
 from seepage._numerics import UNIT, Floats, round_up, summed_up
 from seepage._options import takes
 from seepage._results import Result, json_ready
-from seepage.data import sample_caution
-from seepage.data.channel import Channel, as_matrix, stationary
+from seepage.data import Channel, as_matrix, sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.table import DataOptions
 from seepage.errors import InputError, Setting
@@ -226,3 +225,44 @@ def _accumulate(channels: Sequence[Floats], budgets: Floats, error: float = 0.0)
             bounds[key] = min(found + 3 * error, values[-1])
         values.append(summed_up((float(budget), bounds[key])))
     return np.array(values)
+
+
+def stationary(transitions: Channel | ArrayLike) -> Floats:
+    """Return the stationary distribution of a chain; raise an InputError if it is not unique.
+
+    Examples
+    --------
+    >>> stationary([[0.9, 0.1], [0.3, 0.7]]).round(4).tolist()
+    [0.75, 0.25]
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    matrix = as_matrix(transitions, "transitions")
+    _, classes = connected_components(matrix > 0, connection="strong")
+    leaving = (matrix > 0) & (classes[:, None] != classes)
+    closed = set(classes.tolist()) - set(classes[leaving.any(axis=1)].tolist())
+    if len(closed) > 1:
+        raise InputError(
+            "these transitions have more than one stationary distribution; "
+            "give initial, the distribution of the first value"
+        )
+    recurrent = classes == closed.pop()
+    distribution = np.zeros(len(matrix))
+    distribution[recurrent] = _state_reduction(matrix[np.ix_(recurrent, recurrent)])
+    return distribution
+
+
+def _state_reduction(matrix: Floats) -> Floats:
+    """Return the stationary distribution of an irreducible chain, by state reduction, O(k^3).
+
+    Nothing is subtracted, so every probability has a small *relative* error, also of states that
+    are nearly never visited [Grassmann, Taksar and Heyman 1985; O'Cinneide 1993].
+    """
+    reduced = matrix.copy()
+    for k in range(len(reduced) - 1, 0, -1):
+        reduced[:k, k] /= reduced[k, :k].sum()
+        reduced[:k, :k] += np.outer(reduced[:k, k], reduced[k, :k])
+    weights = np.ones(len(reduced))
+    for k in range(1, len(reduced)):
+        weights[k] = weights[:k] @ reduced[:k, k]
+    return np.asarray(weights / weights.sum())

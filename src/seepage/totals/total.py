@@ -15,8 +15,8 @@ from seepage._numerics import Floats, round_up, summed_up
 from seepage._options import option, takes
 from seepage._results import Progress
 from seepage.analysis_options import TotalSettings
-from seepage.data import check_domain_stands, sample_caution
-from seepage.data.inputs import as_counted, as_pairs
+from seepage.data import sample_caution
+from seepage.data.inputs import as_counted, as_pairs, check_domain_stands
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError

@@ -10,7 +10,8 @@ import numpy as np
 from seepage import _checks
 from seepage.charts import curve_panels
 from seepage.charts.panels import agreement_chart, mechanism_chart
-from seepage.data import Attribute, Domain, check_whole_table
+from seepage.data import Attribute, Domain
+from seepage.data.inputs import check_whole_table
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.form_problem import equal_split
