@@ -19,7 +19,7 @@ from contract import (
 )
 from scipy.stats import chisquare
 
-from seepage.designs.report_channels import build_mechanism
+from seepage.designs.report_channels import Question
 from seepage.errors import InputError
 from seepage.mechanisms import mechanism
 from seepage.mechanisms.exact_draws import ROWS
@@ -172,8 +172,7 @@ def test_description_is_plain_json_and_recreates_the_mechanism(name: str) -> Non
     assert described == tested.describe()
     assert described["mechanism"] == name
     assert described["k"] == 5
-    budget = described.pop("epsilon", tested.epsilon), described.pop("delta", 0.0)
-    again = build_mechanism(described.pop("mechanism"), described.pop("k"), *budget, described)
+    again = Question.of("a", tested).mechanism_for(5)
     assert again.describe() == tested.describe()
     assert name in repr(tested)
 

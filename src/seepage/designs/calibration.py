@@ -41,9 +41,6 @@ MAX_CONFIRMATIONS = 20
 MIN_BUDGET = 1e-6
 """A budget below which no mechanism changes its family of likely sets."""
 
-USABLE = ("worst", "exact", "merged", "sampled", "independent", "sum")
-"""The guarantees of totals by which budgets can be calibrated."""
-
 FOR_POPULATION = ("auto", "exact", "merged")
 """The guarantees that can be certified for the population."""
 
@@ -278,10 +275,10 @@ def _guarantee(guarantee: str, problem: Problem) -> str:
         )
     if guarantee == "witness":
         raise InputError(
-            "a witness is a lower bound: it refutes budgets but cannot set them; "
-            f"use one of {', '.join(USABLE)}"
+            "a witness is a lower bound: it refutes budgets but cannot set them",
+            parameter="guarantee",
         )
-    return _checks.choice(guarantee, "guarantee", USABLE)
+    return guarantee
 
 
 def _without_monotone_totals(problem: Problem) -> str | None:

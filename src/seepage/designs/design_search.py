@@ -16,6 +16,7 @@ from seepage.data.inputs import as_records, check_whole_table
 from seepage.data.records import Records
 from seepage.designs import DesignOptions
 from seepage.designs.a_optimal import FormPool, ShareSolution, compare_designs
+from seepage.designs.admissible_reports import exact_totals
 from seepage.designs.form import Form, Strategy, remarks, with_shares
 from seepage.designs.form_problem import FormProblem, Indices, equal_split, make_form_problem
 from seepage.designs.form_search import (
@@ -254,8 +255,9 @@ class Design:
             self.ended = "time" if self.timer.expired() else "no better form"
 
     def _show_progress(self) -> None:
-        progress = self.options.progress
-        self.timer.show(progress)
+        progress, timer = self.options.progress, self.timer
+        if progress is not None:
+            progress(int(min(timer.elapsed, timer.seconds)), math.ceil(timer.seconds))
         describe = getattr(progress, "describe", None)
         if describe is not None:
             error = self.pool.solution.objective / self.records.records
@@ -330,11 +332,11 @@ class Design:
         has_exact = {*form.mechanisms} <= {"grr", "shaped"} and exact.fits(indices)
         if self.certifier.scope == "table" or not has_exact:
             return form
-        table = counter.table(indices)
         if isinstance(channel, MatrixChannel):
-            totals = exact.matrix_totals(table, channel.mechanism.channel())
+            thresholds = channel.mechanism.thresholds
+            totals = np.array(exact_totals(counter, form.attributes, thresholds))
         else:
-            totals = exact.totals(table, form.epsilons)
+            totals = exact.totals(counter.table(indices), form.epsilons)
         above = np.ceil(100 * totals * (1 + 1e-9)) / 100
         shown = np.minimum(above, form.total_values)
         return msgspec.structs.replace(form, observed=tuple(map(stored_number, shown.tolist())))

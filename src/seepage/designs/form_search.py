@@ -19,7 +19,6 @@ from typing import Protocol
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.designs.a_optimal import FormPool, ShareSolution
 from seepage.designs.form import Form
@@ -61,7 +60,7 @@ class Timer:
     Parameters
     ----------
     seconds
-        Time limit in seconds; `math.inf` for none.
+        Time limit in seconds.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -75,12 +74,6 @@ class Timer:
     def expired(self) -> bool:
         """Return whether the time limit is reached."""
         return self.elapsed >= self.seconds
-
-    def show(self, progress: Progress | None) -> None:
-        """Report the elapsed seconds and the time limit."""
-        if progress is not None:
-            total = None if math.isinf(self.seconds) else math.ceil(self.seconds)
-            progress(int(min(self.elapsed, self.seconds)), total)
 
 
 class Certifier(Protocol):

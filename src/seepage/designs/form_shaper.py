@@ -12,7 +12,7 @@ random fifth of the records only; the other records certify its final reports, a
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from itertools import chain, islice
 from threading import Event
@@ -30,7 +30,7 @@ from seepage.designs.form_search import FIRST_IDLE_ROUNDS, Certifier, FormSearch
 from seepage.designs.form_totals import ExactForms, FormCounter
 from seepage.designs.population_certifier import PopulationCertifier, halved
 from seepage.designs.report_channels import MatrixChannel
-from seepage.designs.shape_form import ShapedReport, shape_form
+from seepage.designs.shape_form import shape_form
 from seepage.designs.shaped_population import (
     SPLIT_FACTOR,
     certified_report,
@@ -181,31 +181,21 @@ class FormShaper:
         yield pool.solve_master(1e-4, 4000)
 
     def shaped(
-        self, forms: Iterable[Form], prices: Floats, effort: Mapping[str, float]
+        self, forms: Sequence[Form], prices: Floats, effort: Mapping[str, float]
     ) -> list[Form]:
         """Return the shaped forms with a larger gain than the forms given, in their order."""
-        forms = list(forms)
         threads = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))
-        better = list[Form]()
         try:
             futures = [threads.submit(self._shape, form, prices, effort) for form in forms]
-            for form, future in zip(forms, futures, strict=True):
-                shaped = self._result(future)
-                if shaped is not None and self._is_better(form, shaped, prices):
-                    better.append(shaped)
+            while wait(futures, timeout=POLL_SECONDS).not_done:
+                if self.timer.expired():  # the searches stop with their best reports
+                    self.stop.set()
         finally:
             self.stop.set()
             threads.shutdown(wait=True, cancel_futures=True)
             self.stop.clear()
-        return better
-
-    def _result(self, future: "Future[Form | None]") -> Form | None:
-        """Return a thread's result; at the time limit its search stops with its best reports."""
-        while not future.done():
-            wait([future], timeout=POLL_SECONDS)
-            if self.timer.expired():
-                self.stop.set()
-        return future.result()
+        made = zip(forms, [future.result() for future in futures], strict=True)
+        return [new for form, new in made if new and self._is_better(form, new, prices)]
 
     def _is_better(self, form: Form, shaped: Form, prices: Floats) -> bool:
         """Return whether a shaped form has a larger gain than the form that it replaces."""
@@ -239,7 +229,7 @@ class FormShaper:
         totals = self.problem.limits.tolist()  # for the population until they are certified
         if self.confidence is None:
             totals = exact_totals(self.counter, form.attributes, report.mechanism.thresholds)
-        return self._with_report(report, totals)
+        return Form.of(MatrixChannel.of_shaped(report), "exact", totals)
 
     def _form_limits(self, form: Form) -> dict[str, Any]:
         """Return the keywords `epsilons` and `record_limit` of `shape_form`.
@@ -254,9 +244,6 @@ class FormShaper:
         record = min(float(own[0]) if single else product, self.problem.record_limit)
         margin = 1.0 if single or self.confidence is None else RECORD_LIMIT_MARGIN
         return {"epsilons": np.minimum(own, record).tolist(), "record_limit": margin * record}
-
-    def _with_report(self, report: ShapedReport, totals: list[float]) -> Form:
-        return Form.of(MatrixChannel.of_shaped(report), "exact", totals)
 
     def certified(
         self,
@@ -284,7 +271,7 @@ class FormShaper:
                 report, leakages = found
                 epsilon = report.mechanism.realised_epsilon
                 totals = [leakages.get(name, epsilon) for name in self.problem.domain.names]
-                certified.append(self._with_report(report, totals))
+                certified.append(Form.of(MatrixChannel.of_shaped(report), "exact", totals))
         return certified
 
     def _rows(self, form: Form) -> dict[int, Floats]:

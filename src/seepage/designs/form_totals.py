@@ -274,17 +274,11 @@ class ExactForms:
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
         budgets = np.asarray(epsilons, dtype=np.float64)
-        totals = self._totals(table, report_likelihoods(table.shares, table.sizes, budgets))
-        return totals if self.counter.public else np.minimum(totals, summed_up(budgets.tolist()))
-
-    def matrix_totals(self, table: FormTable, channel: Floats) -> Floats:
-        """Return the same for one report by a channel from combinations of answers to reports."""
-        return self._totals(table, np.einsum("szx,zy->syx", table.shares, channel))
-
-    def _totals(self, table: FormTable, likelihoods: Floats) -> Floats:
+        likelihoods = report_likelihoods(table.shares, table.sizes, budgets)
         guards = float(self._guards[list(table.attributes)].sum()) + self._guards
-        occurs = self.counter.occurs[:, None, :]
-        return largest_log_ratio(likelihoods, likelihoods, self.counter.starts, guards, occurs)
+        starts, occurs = self.counter.starts, self.counter.occurs[:, None, :]
+        totals = largest_log_ratio(likelihoods, likelihoods, starts, guards, occurs)
+        return totals if self.counter.public else np.minimum(totals, summed_up(budgets.tolist()))
 
 
 def report_likelihoods(shares: Floats, sizes: Integers, epsilons: Floats) -> Floats:

@@ -111,6 +111,8 @@ class PopulationForms:
 
     def _public_leakage(self, questions: int) -> Floats:
         """Return the upper limit of the leakage of public values alone, at `level(questions)`."""
+        if not self.public:
+            return np.zeros(len(self.counter.sizes))
         return self._limits(self.counter.table(()), np.zeros(0), self.level(questions), 6)
 
     def _limits(self, table: FormTable, epsilons: Floats, c: float, rounds: int) -> Floats:
@@ -298,11 +300,7 @@ class PopulationCertifier(Certifier):
             budgets = problem.capped_budgets(indices, budget)
             if budget > 0:
                 return problem.excess(self.population.totals(table, budgets), budgets)
-            public = self.population.public
-            leakages = np.zeros(len(problem.domain))
-            if public:
-                leakages = self.population.public_leakage(len(budgets))
-            return problem.excess(leakages, budgets)
+            return problem.excess(self.population.public_leakage(len(budgets)), budgets)
 
         upper = min(estimate * (1 + spread), cap)
         tolerance = TOLERANCE * min(estimate, problem.min_limit)

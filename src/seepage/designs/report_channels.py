@@ -4,7 +4,7 @@ A product has one report for each answer; a matrix has one report for all answer
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -40,42 +40,6 @@ class Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a plan that is saved to a file: immutable, and decoded strictly."""
 
 
-def build_mechanism(
-    name: str, k: int, epsilon: float, delta: float, parameters: Mapping[str, float]
-) -> Mechanism:
-    """Return a mechanism from its description in a plan.
-
-    Parameters
-    ----------
-    name
-        A registered name.
-    k
-        The alphabet size.
-    epsilon, delta
-        The stated budget; a delta above 0 only for approximate mechanisms.
-    parameters
-        Further arguments of the constructor: `f`, `p` and `q` of basic RAPPOR, whose epsilon
-        follows from them and must be at most the stated one.
-
-    Examples
-    --------
-    >>> build_mechanism("grr", 4, 1.0, 0.0, {})
-    GRR(mechanism=grr, k=4, epsilon=1.0)
-    """
-    family: Any = MECHANISMS[_checks.choice(name, "mechanism", MECHANISMS)]
-    if delta > 0 and not family.approximate:
-        raise InputError(f"mechanism {name!r} has delta 0, got delta {delta}")
-    budget = [] if family is BasicRAPPOR else [epsilon, delta] if family.approximate else [epsilon]
-    try:
-        mechanism: Mechanism = family(k, *budget, **parameters)
-    except TypeError:
-        given = ", ".join(sorted(parameters))
-        raise InputError(f"mechanism {name!r} does not take the parameters {given}") from None
-    if family is BasicRAPPOR and mechanism.epsilon > epsilon:
-        raise InputError(f"epsilon of {name!r} must be {mechanism.epsilon!r}, got {epsilon!r}")
-    return mechanism
-
-
 class Question(Stored, frozen=True, kw_only=True):
     """One question, whose answer is perturbed by its own mechanism.
 
@@ -86,9 +50,10 @@ class Question(Stored, frozen=True, kw_only=True):
     mechanism
         The name of the mechanism that perturbs the answer.
     epsilon, delta
-        The budget of the mechanism.
+        The budget of the mechanism; a delta above 0 only for approximate ones.
     parameters
-        Further parameters of the mechanism.
+        Further parameters of the mechanism: `f`, `p` and `q` of basic RAPPOR, whose epsilon follows
+        from them and must be at most the stated one.
 
     Examples
     --------
@@ -104,7 +69,21 @@ class Question(Stored, frozen=True, kw_only=True):
 
     def mechanism_for(self, k: int) -> Mechanism:
         """Return the mechanism for an attribute with k values."""
-        return build_mechanism(self.mechanism, k, self.epsilon, self.delta, self.parameters)
+        name, epsilon, delta = self.mechanism, self.epsilon, self.delta
+        family: Any = MECHANISMS[_checks.choice(name, "mechanism", MECHANISMS)]
+        if delta > 0 and not family.approximate:
+            raise InputError(f"mechanism {name!r} has delta 0, got delta {delta}")
+        budget = [epsilon, delta] if family.approximate else [epsilon]
+        try:
+            made: Mechanism = family(
+                k, *([] if family is BasicRAPPOR else budget), **self.parameters
+            )
+        except TypeError:
+            given = ", ".join(sorted(self.parameters))
+            raise InputError(f"mechanism {name!r} does not take the parameters {given}") from None
+        if family is BasicRAPPOR and made.epsilon > epsilon:
+            raise InputError(f"epsilon of {name!r} must be {made.epsilon!r}, got {epsilon!r}")
+        return made
 
     @classmethod
     def of(cls, attribute: str, mechanism: Mechanism) -> "Question":
