@@ -174,7 +174,7 @@ def test_the_forms_are_drawn(folder):
         (("--limit", 1, "--never", "age,nobody"), "nobody"),
         (("--limit", 1, "--limit-of", "age=x"), "--limit-of age must be a number"),
         (("--limit", 1, "--importance", "age=-1"), "--importance must be a finite number"),
-        (("--limit", 1, "--never", "age"), "each of --never must name two different"),
+        (("--limit", 1, "--never", "age"), "each of --never must be two different"),
         (("--limit", 1, "--person", "nobody"), "--person: there is no column 'nobody'"),
         (("--limit", 0.01, "--public", "age"), "the public attributes alone (age) may be"),
         (("--limit", 1, "--confidence", 1), "confidence must be"),

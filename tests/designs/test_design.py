@@ -355,7 +355,7 @@ def test_a_table_too_large_for_exact_totals_is_named():
         ({"public": ["no"]}, "no"),
         ({"never": [("a0", "nobody")]}, "nobody"),
         ({"never": [("a0", "a0")]}, "two different"),
-        ({"never": [("a0", "a1", "a2")]}, "must name two"),
+        ({"never": [("a0", "a1", "a2")]}, "must be two different"),
         ({"want": ["a0 x a1 x a2"], "largest": 2}, "no form within the limits estimates"),
         ({"want": ["a0 x a1 x a2"], "never": [("a0", "a2")]}, "which never forbids"),
         ({"want": [("a0", "a1")], "never": [("a0", "a1")]}, "which never forbids to ask together"),

@@ -59,6 +59,13 @@ def _seed(value: Any, what: str) -> int:
     return _checks.integer(_checks.seed(value, what, MAX_SEED), what, 0)
 
 
+def wanted_statistics(value: Any, what: str = "want") -> list[Any]:
+    """Return wanted statistics: texts, and lists of names."""
+    given = [value] if isinstance(value, str) else _checks.items(value, what)
+    each = f"each of {what}"
+    return [one if isinstance(one, str) else _checks.texts(one, each) for one in given]
+
+
 def _scales(value: Any, what: str) -> Mapping[str, Any]:
     """Return the labels of each scale in their order, those of a codebook if it is a path."""
     if isinstance(value, (str, os.PathLike)):
@@ -185,7 +192,7 @@ class DesignOptions(PlanningOptions):
     author: str | None = option(None, check=_checks.text)
     record_limit: float | None = option(None, check=design_limit)
     never: Sequence[Sequence[str]] = option((), metavar="A,B")
-    want: Sequence[Any] = option((), metavar="STATISTIC")
+    want: Sequence[Any] = option((), metavar="STATISTIC", check=wanted_statistics)
     largest: int | None = option(None, check=partial(_checks.integer, minimum=1))
     scope: str = option("population", **_one_of("population", "table"))
     confidence: float = option(0.95, check=_checks.inner_probability)
@@ -215,10 +222,9 @@ class DesignOptions(PlanningOptions):
         found, pending = set[str](), [getattr(self, name) for name in fields_of]
         mappings = (self.limit, self.importance)
         pending += [one for one in mappings if isinstance(one, Mapping)]
-        for one in self.want if isinstance(self.want, Sequence) else ():
-            told = isinstance(one, str)  # "mean hours = 10, 30" or "ill x income"
-            text = one.partition("=")[0].removeprefix("mean ") if told else ""
-            pending.append([name.strip() for name in text.split(" x ")] if told else one)
+        for text in self._want_texts:  # "mean hours = 10, 30" or "ill x income"
+            names = text.partition("=")[0].removeprefix("mean ").split(" x ")
+            pending.append([name.strip() for name in names])
         while pending:
             one = pending.pop()
             if isinstance(one, str):
@@ -232,9 +238,11 @@ class DesignOptions(PlanningOptions):
         """The options that a plan states: objective, people, title, seed, want and the like."""
         names = ("objective", "people", "precision", "title", "author")
         stated = {name: value for name in names if (value := getattr(self, name)) is not None}
-        from seepage.designs.wanted import want_texts  # it imports NumPy, and `--help` does not
+        return {**stated, "seed": self.rng, "want": self._want_texts}
 
-        return {**stated, "seed": self.rng, "want": list(want_texts(self.want))}
+    @property
+    def _want_texts(self) -> list[str]:
+        return [one if isinstance(one, str) else " x ".join(one) for one in self.want]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -174,9 +174,7 @@ class Design:
         largest = self.options.largest
         allowed = largest is None or largest >= len(problem.domain)
         self.pool.add([*forms, *(self.full_forms if allowed else [])])
-        max_cells, problem.max_cells = problem.max_cells, math.inf  # a product where none is shaped
         joint = [self._certified(table) for table in problem.precisions.joint]
-        problem.max_cells = max_cells
         self.pool.add([form for form in joint if form is not None])
         if not math.isfinite(self.pool.solution.objective):
             raise InputError(
@@ -194,16 +192,13 @@ class Design:
             form = self.search_forms.fitted[item] = single
         elif problem.scorer.fits(item):
             form = self._certified(item)
-        elif problem.public:
-            raise InputError(
-                f"{problem.domain.names[j]!r} cannot be certified beside what is public; raise the "
-                "limit, or pool rare values"
-            )
-        else:
+        elif not problem.public:
             form = _coarse_form(problem, item)
         if form is None:
+            beside = " beside what is public" if problem.public else ""
             raise InputError(
-                f"{problem.domain.names[j]!r} can have no budget that is certified; raise the limit"
+                f"{problem.domain.names[j]!r} cannot be certified{beside}; raise the limit, or "
+                "pool rare values"
             )
         return form
 
@@ -275,10 +270,8 @@ class Design:
             errors = 1 / (self.people * (solution.shares @ self.pool.rows))
         self.errors = errors[: len(problem.domain)].copy()
         self.errors[np.array(problem.domain.sizes) == 1] = 0.0
-        self.wanted, self.gap = (
-            wanted_errors(problem.domain, self.options.want, errors),
-            solution.gap,
-        )
+        self.gap = solution.gap
+        self.wanted = wanted_errors(problem.domain, self.options.want, errors)
         self.comparison = compare_designs(
             problem, self.people, self.singles, self.full_forms, forms, self.errors
         )

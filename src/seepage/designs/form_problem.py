@@ -1,7 +1,7 @@
 """The constraints of a design, the precision of a form, and its largest equal budgets."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -214,8 +214,10 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
     _check_wanted(domain, wanted, collected, never_together)
     strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
     scorer = ExactForms(FormCounter(records, *strata))
-    if options.scope == "table":  # for the population the certifier checks it
-        _check_public(domain, scorer, limits)
+    public = scorer.counter.public
+    if public and options.scope == "table":  # for the population the certifier checks it
+        leakages = scorer.totals(scorer.counter.table(()), np.zeros(0))
+        check_public(domain, public, limits, leakages)
     problem = FormProblem(
         domain,
         scorer,
@@ -263,14 +265,10 @@ def _never_together(domain: Domain, never: Any) -> Booleans:
     """Return the symmetric mask of the pairs of `never`."""
     mask = np.zeros((len(domain), len(domain)), dtype=np.bool_)
     for names in _checks.items(never, "never"):
-        if isinstance(names, str):
-            raise _checks.violation("never", "a list of pairs, as in never=[('a', 'b')]", names)
-        indices = [domain.index(name) for name in _checks.items(names, "each of never")]
-        if len(indices) != 2 or len(set(indices)) != 2:
-            raise InputError(
-                f"each of never must name two different attributes, got {len(indices)}",
-                parameter="never",
-            )
+        pair = _checks.items(names, "never", "a list of pairs, as in never=[('a', 'b')]")
+        indices = [domain.index(name) for name in pair]
+        if not len(indices) == len(set(indices)) == 2:
+            raise _checks.violation("each of never", "two different attributes", pair)
         mask[tuple(indices)] = mask[tuple(indices[::-1])] = True
     return mask
 
@@ -294,19 +292,25 @@ def _check_wanted(
             )
 
 
-def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
-    """Raise if the public attributes alone leak more than a limit allows."""
-    if not scorer.counter.public:
+def check_public(
+    domain: Domain,
+    public: Sequence[int],
+    limits: Floats,
+    leakages: Floats,
+    reason: Callable[[int], str] = lambda _: "",
+) -> None:
+    """Raise if the public attributes alone may leak as much as the limit of an attribute."""
+    excess = np.where(np.isfinite(limits), leakages, 0.0) - limits
+    k = int(np.argmax(excess))
+    if excess[k] < 0:
         return
-    leakages = scorer.totals(scorer.counter.table(()), np.zeros(0))
-    exceeded = np.flatnonzero(leakages > limits)
-    if len(exceeded):
-        k = int(exceeded[0])
-        raise InputError(
-            f"the limit of {domain.names[k]!r} must be at least the leakage of the public "
-            f"attributes alone, {leakages[k]:.4g}, got {limits[k]:g}; raise it, leave it "
-            "unprotected, or declare the public attributes as known"
-        )
+    names, finite = ", ".join(domain.names[j] for j in public), math.isfinite(leakages[k])
+    bound = f"{math.ceil(leakages[k] * 1e3) / 1e3:g}" if finite else "unbounded"
+    raise InputError(
+        f"the limit of {domain.names[k]!r} is {limits[k]:g}, and the leakage of the public "
+        f"attributes alone ({names}) may be {bound}{reason(k)}; raise the limit, leave it "
+        "unprotected, declare the public attributes as known, or pool rare values"
+    )
 
 
 def _check_caps(problem: FormProblem) -> None:

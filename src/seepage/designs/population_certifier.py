@@ -19,7 +19,7 @@ from seepage._numerics import Booleans, Floats, largest_within, summed_up
 from seepage.data.column_kinds import rare_below
 from seepage.data.records import Records
 from seepage.designs.form import Form
-from seepage.designs.form_problem import FormProblem
+from seepage.designs.form_problem import FormProblem, check_public
 from seepage.designs.form_search import Certifier, Timer
 from seepage.designs.form_totals import FormCounter, FormTable, ScreenedForms
 from seepage.errors import InputError
@@ -207,30 +207,14 @@ class PopulationCertifier(Certifier):
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
         self._certified_forms: dict[tuple[str, ...], Form] = {}
-        self._check_public()
+        if problem.public:
+            leakages = self.population.public_leakage(1)
+            check_public(problem.domain, problem.public, problem.limits, leakages, self._rarest)
 
-    def _check_public(self) -> None:
-        """Raise if the limit of the leakage of public values alone exceeds that of an attribute."""
-        if not self.population.public:
-            return
-        problem = self.problem
-        leakages = self.population.public_leakage(1)
-        leakages = np.where(np.isfinite(problem.limits), leakages, 0.0)
-        excess = leakages - problem.limits
-        k = int(np.argmax(excess))
-        if excess[k] < 0:
-            return
-        rarest = self.population.rarest(np.arange(len(excess)) == k)
-        hint = "declare the public attributes as known, give more records, or pool rare values"
-        bound, names = "unbounded", [problem.domain.names[j] for j in self.population.public]
-        if math.isfinite(leakages[k]):
-            bound = f"{math.ceil(leakages[k] * 1e3) / 1e3:g}"
-            hint = f"give a limit above {bound} or leave it unprotected, {hint}"
-        raise InputError(
-            f"the limit of {problem.domain.names[k]!r} is {problem.limits[k]:g}, and the leakage "
-            f"of the public attributes alone ({', '.join(names)}) may be "
-            f"{bound} in the population: {rarest}; {hint}"
-        )
+    def _rarest(self, k: int) -> str:
+        """Return a clause on the value of attribute k with the fewest records."""
+        rarest = self.population.rarest(np.arange(len(self.problem.domain)) == k)
+        return f" in the population: {rarest}"
 
     def prime_screen(self, timer: Timer, rng: int = 0) -> None:
         """Compute the limits of random forms of each size, to start the estimates of the screen."""

@@ -21,6 +21,7 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage.data import Attribute, Domain
 from seepage.data.records import Records
+from seepage.designs import wanted_statistics
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR, SubsetSelection, best_mechanism
 
@@ -61,7 +62,7 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
     ([(0, 1)], {1: [10.0, 40.0]})
     """
     joint, scores = list[tuple[int, ...]](), dict[int, Floats]()
-    for one in [want] if isinstance(want, str) else _checks.items(want, "want"):
+    for one in wanted_statistics(want):
         names, numbers = _parsed(domain, one)
         indices = sorted({domain.index(name) for name in names})
         if numbers is not None:
@@ -73,10 +74,10 @@ def parse_want(domain: Domain, want: Any) -> Wanted:
     return Wanted(joint, scores, {j: mean_rows(numbers) for j, numbers in scores.items()})
 
 
-def _parsed(domain: Domain, one: Any) -> tuple[Sequence[str], Floats | None]:
+def _parsed(domain: Domain, one: str | Sequence[str]) -> tuple[Sequence[str], Floats | None]:
     """Return the attributes of a statistic, and for a mean its scores."""
     if not isinstance(one, str):
-        return _checks.texts(one, "each of want"), None
+        return one, None
     if one.startswith(MEAN):
         name, sign, numbers = one.removeprefix(MEAN).partition(SCORES)
         given = [part for part in numbers.split(",") if part.strip()] if sign else None
@@ -145,12 +146,6 @@ def wanted_errors(domain: Domain, want: Any, errors: Floats) -> dict[str, float]
     }
     tables = [TIMES.join(names[j] for j in table) for table in found.joint]
     return means | dict(zip(tables, errors[len(names) :].tolist(), strict=True))
-
-
-def want_texts(want: Any) -> tuple[str, ...]:
-    """Return wanted statistics as texts, pairs of names included."""
-    given = [want] if isinstance(want, str) else want
-    return tuple(one if isinstance(one, str) else TIMES.join(one) for one in given)
 
 
 # The precision of one report ----------------------------------------------------------------------
