@@ -5,7 +5,7 @@ import pytest
 
 import seepage as sp
 from real_data import pairs_of, real_data
-from seepage.study.benchmarks import EIGHT, _gaps, _region
+from seepage.study.benchmarks import EIGHT, _gaps
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def adult():
 def test_undershoot_and_overshoot_by_hand():
     reference = np.array([[0, 0.4], [0.2, 0]])
     found = np.array([[9, 0.1], [0.5, 9]])  # the diagonal does not count
-    undershoot, overshoot = _gaps(reference, found, epsilon=2.0)
+    undershoot, overshoot, _ = _gaps(reference, found, epsilon=2.0)
     assert undershoot == pytest.approx(0.3 / 4)
     assert overshoot == pytest.approx(0.3 / 4)
 
@@ -26,7 +26,13 @@ def test_undershoot_and_overshoot_by_hand():
     [(0, 0, "P1"), (0.1, 0, "R1"), (0, 0.1, "R2"), (0.1, 0.1, "R3"), (1e-7, 1e-7, "P1")],
 )
 def test_regions(undershoot, overshoot, region):
-    assert _region(undershoot, overshoot) == region
+    reference = np.array([[0, 0.5], [0.5, 0]])
+    found = np.array([[0, 0.5 - 2 * undershoot], [0.5 + 2 * overshoot, 0]])
+    assert _gaps(reference, found, 1.0) == (
+        pytest.approx(undershoot),
+        pytest.approx(overshoot),
+        region,
+    )
 
 
 def test_analysers_on_adult_lie_where_the_paper_says(adult):

@@ -1,6 +1,5 @@
 """The benchmarks of analysers and of mechanisms [paper, sections V-A and V-B]."""
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -24,6 +23,9 @@ from seepage.study.baselines import Analyser, analyse_with, as_analysers, refere
 
 TOLERANCE = 1e-6
 """Undershoot or overshoot up to this value counts as none."""
+
+REGIONS = {(False, False): "P1", (True, False): "R1", (False, True): "R2", (True, True): "R3"}
+"""The paper's regions, by whether an analyser undershoots and whether it overshoots."""
 
 EIGHT = ("grr", "rappor", "exp", "oue", "blh", "olh", "she", "ss")
 """The mechanisms of the paper."""
@@ -209,24 +211,18 @@ def benchmark_analysers(data: Any, options: AnalyserOptions) -> Benchmark:
                 left_out.append((name, analyser.name, str(reason)))
             else:
                 gaps = _gaps(expected, leakages, epsilon)
-                score = *gaps, _region(*gaps)
-                scores.append(AnalyserScore(name, analyser.name, epsilon, label, *score))
+                scores.append(AnalyserScore(name, analyser.name, epsilon, label, *gaps))
             if options.progress is not None:
                 options.progress(len(scores) + len(left_out), len(tasks) * len(analysers))
     return Benchmark(tuple(scores), tables, tuple(dict.fromkeys(left_out)))
 
 
-def _gaps(reference: Floats, leakages: Floats, epsilon: float) -> tuple[float, float]:
-    """Return undershoot and overshoot, see `benchmark_analysers`."""
+def _gaps(reference: Floats, leakages: Floats, epsilon: float) -> tuple[float, float, str]:
+    """Return undershoot, overshoot and their region, see `benchmark_analysers`."""
     off_diagonal = ~np.eye(len(reference), dtype=np.bool_)
     gaps = (reference - leakages)[off_diagonal] / (epsilon * off_diagonal.sum())
-    return float(np.maximum(gaps, 0).sum()), float(np.maximum(-gaps, 0).sum())
-
-
-def _region(undershoot: float, overshoot: float) -> str:
-    if undershoot <= TOLERANCE:
-        return "P1" if overshoot <= TOLERANCE else "R2"
-    return "R1" if overshoot <= TOLERANCE else "R3"
+    undershoot, overshoot = float(np.maximum(gaps, 0).sum()), float(np.maximum(-gaps, 0).sum())
+    return undershoot, overshoot, REGIONS[undershoot > TOLERANCE, overshoot > TOLERANCE]
 
 
 @dataclass(frozen=True)
@@ -395,5 +391,6 @@ def _simulate(used: Mechanism, counts: Any, rng: np.random.Generator) -> tuple[f
         estimate = used.estimate(batches()).frequencies
         error = float(((estimate - counts / len(codes)) ** 2).sum())
     else:
-        deque(batches(), maxlen=0)
+        for _ in batches():
+            pass
     return error, float(np.concatenate(wrong).mean())

@@ -10,7 +10,7 @@ from typing import Any
 
 from seepage import __version__, _checks
 from seepage._pages import render_page
-from seepage._results import Progress, csv_text, json_text, write_text
+from seepage._results import Progress, csv_text, json_text, write_folder, write_text
 from seepage.charts import save_chart
 from seepage.errors import InputError, Setting
 from seepage.study.reproduction import fig4_fig5_leakage, fig7_fig8_beyond, tables_fig6
@@ -94,12 +94,8 @@ def reproduce(
     output = Path(folder)
     if not force:
         _check_folder(output)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InputError(f"cannot make the folder {str(output)!r}: {problem.strerror}") from None
     data, done = Data(), list[Finding]()
-    write_text(output / "index.html", make_page(done, output))
+    write_folder(output, {"index.html": make_page(done, output).encode()}, TITLE, force=True)
     for name in (name for name in ITEMS if name in requested):
         done.append(compute(name, data))
         _save(done[-1], output)

@@ -67,23 +67,19 @@ def fig4a(data: Data, found: Finding) -> None:
 
 
 def _compare_fig4a(found: Finding) -> None:
-    rows = found.rows
-    inferred = {(row["mechanism"], row["source"]): row["inferred_value"] for row in rows}
-    whole = {(row["mechanism"], row["source"]): row["whole_report"] for row in rows}
-    names = [MECHANISMS[name] for name in FIG4A_MECHANISMS]
-    mean = {name: sum(inferred[name, source] for source in SOURCES) / 3 for name in names}
-    largest = {s: max(inferred[name, s] for name in names[1:]) for s in SOURCES}
-    smallest = {name: min(inferred[name, s] for s in SOURCES) for name in names}
-    ratios = [inferred[name, "occupation"] / inferred[name, "education"] for name in names]
-    p_value = max(row["p_value"] for row in rows)
+    rows, shape = found.rows, (len(FIG4A_MECHANISMS), len(SOURCES))
+    inferred = np.array([row["inferred_value"] for row in rows]).reshape(shape)
+    whole = np.array([row["whole_report"] for row in rows]).reshape(shape)
+    mean = dict(zip(FIG4A_MECHANISMS, inferred.sum(axis=1) / len(SOURCES), strict=True))
     gaps = [abs(row["statistical"] - row["inferred_value"]) for row in rows]
-    found.claim("grr", min(inferred["GRR", s] / largest[s] for s in SOURCES))
-    found.claim("occupation", min(ratios))
-    found.claim("education", sum(inferred[n, "education"] == smallest[n] for n in names))
-    found.claim("mean", max(mean["RAPPOR"], mean["EXP"]) / min(mean["OLH"], mean["OUE"]))
+    p_value = max(row["p_value"] for row in rows)
+    found.claim("grr", (inferred[0] / inferred[1:].max(axis=0)).min())
+    found.claim("occupation", (inferred[:, 0] / inferred[:, 1]).min())
+    found.claim("education", (inferred[:, 1] == inferred.min(axis=1)).sum())
+    found.claim("mean", max(mean["rappor"], mean["exp"]) / min(mean["olh"], mean["oue"]))
     found.claim("p_value", p_value, estimates=len(rows), surrogates=SURROGATES)
     found.claim("gap", max(gaps))
-    found.claim("whole", whole["OUE", "occupation"] / whole["GRR", "occupation"])
+    found.claim("whole", whole[-1, 0] / whole[0, 0])
 
 
 # (b) Beard, necklace and smile about sex in CelebA, over budgets --------------------------------

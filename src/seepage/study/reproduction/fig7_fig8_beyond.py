@@ -45,18 +45,18 @@ def fig7(data: Data, found: Finding) -> None:
     tables = adult | data.some("celeba", "cardio", *STAND_INS)
     for letter, (label, pairs) in zip("abcdef", tables.items(), strict=False):
         rows = _score_rows(label, pairs)
+        scores = {row["mechanism"]: row for row in rows if row["epsilon"] == 1}
+        keys = "normalised_tcpl_inferred", "normalised_tcpl"
+        inferred, whole = (scores["OLH"][key] / scores["SS"][key] for key in keys)
         if label in adult:
-            _compare_fig7(found, label, pairs, rows)
+            found.claim("frequency", scores["OLH"]["frequency_error"], label=label)
+            found.claim("mean", _mean_error(pairs, "olh"), label=label)
+            found.claim("leakage", inferred, label=label)
+            found.claim("whole", whole, label=label)
         else:
-            found.claim("elsewhere", _olh_over_ss(rows), label=label)
+            found.claim("elsewhere", inferred, label=label)
         found.rows += rows
         found.charts[letter] = mechanism_chart(rows).properties(title=label)
-
-
-def _olh_over_ss(rows: list[Row], key: str = "normalised_tcpl_inferred") -> float:
-    """Return OLH's total leakage over that of SS, at epsilon 1."""
-    scores = {row["mechanism"]: row for row in rows if row["epsilon"] == 1}
-    return float(scores["OLH"][key] / scores["SS"][key])
 
 
 def _score_rows(label: str, pairs: PairCounts) -> list[Row]:
@@ -66,14 +66,6 @@ def _score_rows(label: str, pairs: PairCounts) -> list[Row]:
         del row["estimates"]
         rows.append(row)
     return rows
-
-
-def _compare_fig7(found: Finding, label: str, pairs: PairCounts, rows: list[Row]) -> None:
-    [olh] = [row for row in rows if row["mechanism"] == "OLH" and row["epsilon"] == 1]
-    found.claim("frequency", olh["frequency_error"], label=label)
-    found.claim("mean", _mean_error(pairs, "olh"), label=label)
-    found.claim("leakage", _olh_over_ss(rows), label=label)
-    found.claim("whole", _olh_over_ss(rows, "normalised_tcpl"), label=label)
 
 
 def _mean_error(pairs: PairCounts, name: str) -> float:
@@ -119,10 +111,14 @@ def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
     check_whole_table(pairs, "sum", "budgets")
     budget, largest = allowed / len(pairs.domain), 0.0
     while largest < allowed:
-        leakages = leakage_matrix(pairs, budget).values
-        largest = max(largest, float((budget + leakages.sum(axis=1)).max()))
+        largest = max(largest, _largest_sum(pairs, budget))
         budget += STEP
     return budget
+
+
+def _largest_sum(pairs: PairCounts, budget: float) -> float:
+    """Return the largest sum of a budget and the leakages about an attribute."""
+    return float((budget + leakage_matrix(pairs, budget).values.sum(axis=1)).max())
 
 
 LIMITS = (1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0)
@@ -201,10 +197,10 @@ def _limit_row(label: str, celeba: PairCounts, lfw: PairCounts, limit: float) ->
     row: Row = {"attributes": label, "limit": limit}
     row |= {f"budget_{name}": budget for name, budget in budgets.items()}
     row |= {f"error_{name}": 1 / (1 + math.exp(budget)) for name, budget in budgets.items()}
-    for name in ("lfw", "algorithm_3"):
-        leakages = leakage_matrix(celeba, budgets[name]).values.sum(axis=1)
-        row[f"sum_at_{name}"] = float(budgets[name] + leakages.max())
-    return row
+    sums = {
+        f"sum_at_{name}": _largest_sum(celeba, budgets[name]) for name in ("lfw", "algorithm_3")
+    }
+    return row | sums
 
 
 def _compare_subset(found: Finding, label: str, rows: list[Row]) -> None:
@@ -223,23 +219,15 @@ def _compare_subset(found: Finding, label: str, rows: list[Row]) -> None:
 
 def _budget_chart(rows: list[Row]) -> Any:
     """Return the chart of budgets (a) and errors (b) by limit, for each set of attributes."""
+    quantities = {"budget": "(a) {} attributes", "error": "(b) {} attributes"}
+    axes = {"budget": "Budget of each attribute", "error": "0-1 error of GRR"}
     points = [
-        {
-            "panel": f"({letter}) {label} attributes",
-            "axis": axis,
-            "series": name,
-            "x": row["limit"],
-            "y": row[f"{quantity}_{key}"],
-        }
-        for label in dict.fromkeys(row["attributes"] for row in rows)
-        for letter, quantity, axis in (
-            ("a", "budget", "Budget of each attribute"),
-            ("b", "error", "0-1 error of GRR"),
-        )
+        {"panel": panel.format(row["attributes"]), "axis": axes[quantity], "series": name,
+         "x": row["limit"], "y": row[f"{quantity}_{key}"]}
         for row in rows
-        if row["attributes"] == label
+        for quantity, panel in quantities.items()
         for key, name in SERIES.items()
-    ]
+    ]  # fmt: skip
     return curve_panels(
         points,
         x_title="Allowed total (nats)",
