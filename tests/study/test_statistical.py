@@ -170,9 +170,10 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"epsilon": -1.0}, "epsilon must be"),
         ({"epsilon": math.nan}, "epsilon must be"),
         ({"replicas": 0}, "replicas must be an integer of at least 1"),
-        ({"replicas": 2**60}, "records times replicas"),
-        ({"replicas": np.int64(2**62)}, "records times replicas"),
-        ({"replicas": 333_334}, "at most 999,999,999, with surrogates, got 3,000 times 333334"),
+        ({"replicas": 2**60}, "at most 333,333 for 3,000 records"),
+        ({"replicas": np.int64(2**62)}, "at most 333,333 for 3,000 records"),
+        ({"replicas": 333_334}, "got 333334; without surrogates there may be more"),
+        ({"replicas": 2**42, "surrogates": 0}, "at most 3,002,399,751,580 for 3,000 records"),
         ({"surrogates": -1}, "surrogates must be"),
         ({"surrogates": 1.5}, "surrogates must be"),
         ({"rng": -1}, "rng must be"),
@@ -201,6 +202,12 @@ def test_bad_arguments_raise_in_one_line(pairs, arguments, message):
     with pytest.raises(InputError, match=message) as caught:
         estimate_leakage(pairs, **given)
     assert "\n" not in str(caught.value)
+
+
+def test_surrogates_of_as_many_reports_as_fit(pairs):
+    found = estimate_leakage(pairs, 1.0, mechanism="grr", replicas=333_333, surrogates=19, rng=1)
+    assert found["a", "b"].p_value == 0.05
+    assert found["a", "b"].lower == pytest.approx(found["a", "b"].upper, abs=1e-3)
 
 
 def test_no_records_no_leakage():

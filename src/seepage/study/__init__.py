@@ -102,13 +102,11 @@ def estimate_leakage(data: Any, options: EstimateOptions) -> LeakageEstimates:
         counted = as_records(data, **options.reading).select(names)
         keys = [tuple(range(len(names)))]
     mechanisms = mechanisms_of(counted.domain, options.epsilon, options.mechanism, options.delta)
-    most = MAX_PERMUTED if options.surrogates else MAX_REPORTS
-    if counted.records * options.replicas > most:
-        permuted = ", with surrogates" if options.surrogates else ""
-        raise InputError(
-            f"records times replicas must be at most {most:,}{permuted}, "
-            f"got {counted.records:,} times {_checks.shown(options.replicas)}"
-        )
+    most = (MAX_PERMUTED if options.surrogates else MAX_REPORTS) // max(counted.records, 1)
+    if options.replicas > most:
+        rule = f"at most {most:,} for {counted.records:,} records"
+        hint = "; without surrogates there may be more" if options.surrogates else ""
+        raise _checks.violation("replicas", rule, options.replicas, hint)
     estimates: dict[Key, LeakageEstimate] = {}
     make = partial(make_task, counted, mechanisms)
     for key, estimate in _run_tasks(keys, make, options):
