@@ -209,6 +209,15 @@ class TwoLevelMechanism(Mechanism):
         """The rate a, exact to rounding for sets of one size."""
         return 1.0 - self.miss_rate if self.size is None else float(self.true / self.size)
 
+    def inferred_channel(self) -> Floats:
+        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere.
+
+        Computed from the rounded `1 - hit_rate`, so that simulations reproduce bit for bit.
+        """
+        channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
+        np.fill_diagonal(channel, self.hit_rate)
+        return channel
+
     @property
     def guess_contrast(self) -> float:
         """The log-ratio ln a (k - 1)/(1 - a); ln p (k - 1)/(w - p) for sets of w values."""
