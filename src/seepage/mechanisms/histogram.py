@@ -36,7 +36,6 @@ from seepage.mechanisms.exact_draws import (
     log_above,
 )
 from seepage.mechanisms.reports import VectorReports
-from seepage.mechanisms.two_level import not_chosen
 
 MAX_ENTRY = 1e150
 """Largest magnitude of an entry whose likelihood is computed: its square is a double."""
@@ -259,8 +258,8 @@ class SHE(HistogramEncoding):
         powers = np.exp(order * math.log1p(-shrink / 2))
         steps = -powers * np.expm1(-order * math.log1p(-math.expm1(-rate))) / order
         parts = np.clip(rate - np.cumsum(steps), 0.0, rate * powers)
-        below, above = 1 - 2.0 ** (1 - self.k) / self.k, not_chosen(shrink / 2, self.k)
-        return shrink / 2 * below + shrink / 4 * (rate + float(parts.sum())) + above / 2
+        below, above = 1 - 2.0 ** (1 - self.k) / self.k, _missed_above(shrink, self.k)
+        return shrink / 2 * below + shrink / 4 * (rate + float(parts.sum())) + above
 
     @property
     def likely_sets(self) -> LikelySets:
@@ -349,3 +348,17 @@ def threshold(odds: Fraction) -> int:
 def odds_against(chance: int) -> Fraction:
     """Return the odds (1 - p)/p against an event with threshold p 2^64."""
     return Fraction(CERTAIN - chance, chance)
+
+
+def _missed_above(shrink: float, k: int) -> float:
+    """Return 1/2 - (1 - (1 - w/2)^k)/(k w), by its power series where terms cancel.
+
+    Simulations reproduce bit for bit, so its last bits matter.
+    """
+    if k * shrink > 1:
+        return 0.5 + math.expm1(k * math.log1p(-shrink / 2)) / (k * shrink)
+    total, term = 0.0, 0.5
+    for order in range(1, 20):
+        term *= -(k - order) / (order + 1) * shrink / 2
+        total -= term
+    return total
