@@ -71,7 +71,7 @@ def test_a_saved_result_is_loaded_and_drawn(tmp_path):
     assert found.totals["exact"].values.tolist() == saved["totals"]["exact"]["totals"]
     assert found.totals["exact"].evidence[0].to_dict() == saved["totals"]["exact"]["evidence"][0]
     assert found.experienced.to_dict() == saved["experienced"]
-    assert found.limit == 2.0
+    assert set(found.limits) == {2.0}
     found.report(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == report_page(found)
 

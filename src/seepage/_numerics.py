@@ -24,8 +24,6 @@ from seepage.errors import InputError
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
-Reals: TypeAlias = NDArray[np.floating[Any]]
-"""Array of float64, or of longdouble where likelihoods are beyond the range of float64."""
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Codes of the values of a column, uint8 or uint16."""
 
@@ -83,11 +81,11 @@ def rounding(sizes: Iterable[int]) -> float:
 # Likelihood ratios --------------------------------------------------------------------------------
 
 
-def quotient(upper: Reals, lower: Reals) -> Reals:
+def quotient(upper: Floats, lower: Floats) -> Floats:
     """Return upper / lower; 0 for 0/0, infinite for a positive number over 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = upper / lower
-    return np.where(upper == 0, np.zeros((), dtype=upper.dtype), ratio)
+    return np.where(upper == 0, 0.0, ratio)
 
 
 def pair_log_ratios(upper: Floats, lower: Floats) -> Floats:

@@ -5,7 +5,7 @@ import hashlib
 import os
 import shlex
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -38,8 +38,6 @@ from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.total import FROM_PAIRS, compare_totals
 from seepage.verdict import Verdict, judge
 
-Limit = float | Sequence[float | None] | None
-
 UNNAMED, RECORDS_FILE = "DATA", "a file of the records, counts do not suffice"
 """Word of a command for records that are not at hand by name, and what to give in its place."""
 
@@ -57,11 +55,10 @@ class Analysis(Result):
         The leakage of every source about every target.
     totals
         The total of every attribute under several guarantees; `totals["worst"]` is one of them.
+    limits
+        Largest allowed total of each attribute in nats, None where it has none.
     name, command
         Name of the data, and the command line of the analysis: provenance for the report.
-    limit
-        Largest allowed total in nats: one number for all attributes, or a tuple of one per
-        attribute; None for no limit.
     experienced
         Realised privacy loss of drawn people; None if none were drawn.
     version
@@ -75,20 +72,13 @@ class Analysis(Result):
 
     matrix: LeakageMatrix
     totals: TotalsComparison
+    limits: tuple[float | None, ...]
     name: str = ""
     command: str = ""
-    limit: Limit = None
     experienced: Experience | None = None
     version: str = __version__
     notes: tuple[str, ...] = ()
     table: tuple[str, ...] = (UNNAMED,)
-
-    @property
-    def limits(self) -> list[float | None]:
-        """The limit of each attribute, None where it has none."""
-        if isinstance(self.limit, tuple):
-            return list(self.limit)
-        return [self.limit] * len(self.matrix.domain)  # type: ignore[list-item]
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -101,9 +91,10 @@ class Analysis(Result):
 
         With what to give in place of DATA, where the records are not at hand by name.
         """
-        first = next((limit for limit in self.limits if limit is not None), 2.0)
+        known = [limit for limit in self.limits if limit is not None]
+        first = known[0] if known else 2.0
         limits: dict[str, float | str] = {ALL_OTHERS: first}
-        if self.limit is not None:
+        if known:
             each = zip(self.matrix.domain.names, self.limits, strict=True)
             limits |= {k: "none" if limit is None else limit for k, limit in each if limit != first}
         words = command_words({"limit": limits}, AnalysisOptions)
@@ -183,7 +174,7 @@ class Analysis(Result):
             "experienced": self.experienced and self.experienced.to_dict(),
             "unseen": {n: u for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
             "constant": [a.name for a in matrix.domain if a.size == 1],
-            "limit": self.limit,
+            "limit": common_or_list(list(self.limits)),
             "domain": matrix.domain.to_dicts(),
             "counts": _packed(matrix.pairs),
         }
@@ -274,18 +265,14 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     if draws:
         drawn = options.view, draws, options.confidence, options.rng, options.progress
         experience = experience_of(counted, matrix.releases, *drawn)
-    about = name, options.command, limits, experience
+    about = limits, name, options.command, experience
     return Analysis(matrix, totals, *about, notes=tuple(notes), table=table)
 
 
-def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:
-    """Return the checked limit: one number for all attributes, or a tuple of one per attribute."""
-    if limit is None:
-        return None
-    if isinstance(limit, (Mapping, Sequence)) or np.ndim(limit):
-        values = for_each(matrix.domain, limit, "limit")
-        return tuple(None if value is None else _checks.epsilon(value, "limit") for value in values)
-    return _checks.epsilon(limit, "limit")
+def checked_limits(limit: Any, matrix: LeakageMatrix) -> tuple[float | None, ...]:
+    """Return the limit of each attribute, None where it has none."""
+    values = for_each(matrix.domain, limit, "limit")
+    return tuple(None if value is None else _checks.epsilon(value, "limit") for value in values)
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:

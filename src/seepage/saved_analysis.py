@@ -110,7 +110,7 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     )
     if contradiction := _contradiction(totals, matrix):
         raise InputError(f"{file} was edited: {contradiction}")
-    about = saved.name, saved.command, checked_limits(saved.limit, matrix), saved.experienced
+    about = checked_limits(saved.limit, matrix), saved.name, saved.command, saved.experienced
     return Analysis(matrix, totals, *about, saved.seepage, saved.notes, saved.table)
 
 

@@ -42,4 +42,4 @@ def test_an_output_may_have_the_longest_name(tmp_path):
 def test_scalars_of_other_libraries_are_numbers(number):
     found = sp.analyse("adult", number, limit=number, columns=["sex", "race"])
     assert found.matrix.epsilons.tolist() == [1.0, 1.0]
-    assert found.limits == [1.0, 1.0]
+    assert found.limits == (1.0, 1.0)

@@ -184,15 +184,16 @@ UNIT = f"1 nat: {math.e:.2g} times likelier"
 
 def analysis_text(analysis: Any) -> str:
     """Return an analysis as text whose matrix fits into the terminal."""
+    verdict = _verdict_text(analysis)
     parts = [
         _heading(analysis),
-        _verdict_text(analysis),
+        verdict,
         _leaks_text(analysis),
         _matrix_text(analysis.matrix, shutil.get_terminal_size((120, 24)).columns),
         _totals_text(analysis),
         "" if analysis.experienced is None else _experience_text(analysis.experienced),
         _notes_text(analysis),
-        analysis.verdict.settle if analysis.limit is None else "",
+        "" if verdict else analysis.verdict.settle,
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -247,7 +248,7 @@ def _leaks_text(analysis: Any) -> str:
     intervals = matrix.interval()
     if len(matrix.domain) < 2 or (not leaks and intervals.lower.any()):
         return ""
-    unit = "" if analysis.limit is not None else f"; {UNIT}"
+    unit = f"; {UNIT}" if set(analysis.limits) == {None} else ""
     about = f"confidence {intervals.confidence:g} for all intervals at once, {intervals.condition}"
     count = f"{support(matrix):,} records, missing ones left out"
     lines.append(
