@@ -19,18 +19,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Integers
 from seepage._results import Progress
 from seepage.data import Domain
 from seepage.data.counting.kernel import PairCells, compiled_pays, count_batch
-from seepage.data.pairs import (
-    PairCounts,
-    marginal_offsets,
-    pair_offsets,
-    pairs_by_shape,
-    put_stack,
-    stacked,
-)
+from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import DomainError
 
 if TYPE_CHECKING:
@@ -137,34 +129,7 @@ class PairAccumulator:
         if orders is None:
             orders = [np.arange(size) for size in domain.sizes]
         cells = self._cells.with_room([int(order.max()) + 1 for order in orders])
-        marginals = cells.marginals.copy()
-        for column, start in enumerate(cells.starts[:-1]):
-            marginals[start] = self.rows - cells.marginal(column)[1:].sum()
-        codes = np.concatenate(orders)
-        starts, offsets = marginal_offsets(domain.sizes), pair_offsets(domain.sizes)
-        counts = np.empty(offsets[-1], dtype=np.int64)
-        for pairs, a, b in pairs_by_shape(cells.capacities, domain.sizes):
-            tables = _with_code_zero(cells, marginals, pairs, a, b)
-            rows = stacked(codes, starts[a], domain.sizes[a[0]])
-            columns = stacked(codes, starts[b], domain.sizes[b[0]])
-            table = np.arange(len(pairs))[:, None, None]
-            put_stack(counts, offsets[pairs], tables[table, rows[:, :, None], columns[:, None, :]])
-        parts = np.split(marginals, cells.starts[1:-1])
-        ordered = [part[order] for part, order in zip(parts, orders, strict=True)]
-        return PairCounts(domain, ordered, counts)
-
-
-def _with_code_zero(
-    cells: PairCells, marginals: Integers, pairs: Integers, a: Integers, b: Integers
-) -> Integers:
-    """Return tables of one shape, completed by the counts of code 0 (see `PairAccumulator`)."""
-    rows, columns = cells.capacities[a[0]], cells.capacities[b[0]]
-    tables = stacked(cells.tables, cells.offsets[pairs], rows, columns).copy()
-    of_a = stacked(marginals, cells.starts[a], rows)
-    of_b = stacked(marginals, cells.starts[b], columns)
-    tables[:, 0, 1:] = of_b[:, 1:] - tables[:, 1:, 1:].sum(axis=1)
-    tables[:, :, 0] = of_a - tables[:, :, 1:].sum(axis=2)
-    return tables
+        return PairCounts(domain, *cells.completed(self.rows, orders))
 
 
 def count_scan(scan: "TableScan", progress: Progress | None = None) -> PairCounts:

@@ -28,9 +28,6 @@ Priorities: TypeAlias = NDArray[np.uint64]
 MIN_BUFFER = 2**18
 """Records buffered before a sample is thinned, or records are made distinct."""
 
-SMALL_TABLE, LARGE_PART, SMALL_PART = 20_000, 1 / 5, 1 / 20
-"""Below this number of records a random part is the larger share of them, else the smaller."""
-
 MAX_PART = 1 << 18
 """Maximum number of records of a random part."""
 
@@ -139,27 +136,32 @@ class RandomPart:
         return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
+def part_share(records: int) -> float:
+    """Return the share of a random part: a fifth of fewer than 20,000 records, else a twentieth."""
+    return 1 / 5 if records < 20_000 else 1 / 20
+
+
 def read_part(
     source: "Source", names: Sequence[str], person: str | None, rng: int, *, whole: bool
 ) -> "tuple[pa.Table, RandomPart]":
     """Return the records of a random part, one of each person, and the part.
 
-    A fifth while fewer than 20,000 records were read, then a twentieth, and less where that is
-    more than `MAX_PART`; `whole`: all, up to `MAX_PART`.
+    It is the share of `part_share`, and less where that is more than `MAX_PART`; `whole`: all, up
+    to `MAX_PART`.
     """
     import pyarrow as pa
 
     from seepage.data.table.scan import RecordChoice
 
-    threshold = int((1.0 if whole else LARGE_PART) * 2**64)
-    part = RandomPart(own_seed("part", rng), 2**64)
+    threshold = 2**64
+    part = RandomPart(own_seed("part", rng), threshold)
     choice = RecordChoice(person, fields=source.fields)
     kept, rows = list[tuple["pa.RecordBatch", Priorities]](), 0
     for batch in source.batches(names if person is None else [*names, person]):
         kept.append((batch, part.priorities(choice.keys(batch, rows), rows, batch.num_rows)))
         rows += batch.num_rows
-        if rows >= SMALL_TABLE and not whole:
-            threshold = min(threshold, int(SMALL_PART * 2**64))
+        if not whole:
+            threshold = min(threshold, int(part_share(rows) * 2**64))
         kept = _below(threshold, kept)
         while sum(len(priorities) for _, priorities in kept) > MAX_PART:
             threshold //= 2

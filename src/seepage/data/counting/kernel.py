@@ -137,6 +137,33 @@ class PairCells:
             mine[:, : theirs.shape[1], : theirs.shape[2]] += theirs
             put_stack(self.tables, self.offsets[pairs], mine)
 
+    def completed(
+        self, rows: int, orders: Sequence[NDArray[np.integer]]
+    ) -> tuple[list[Integers], Integers]:
+        """Return marginals and tables with the counts of code 0, see `PairAccumulator`.
+
+        Value i of a column has the code orders[column][i]; `rows` is the number of rows counted.
+        """
+        marginals = self.marginals.copy()
+        for index, start in enumerate(self.starts[:-1]):
+            marginals[start] = rows - self.marginal(index)[1:].sum()
+        codes, sizes = np.concatenate(orders), [len(order) for order in orders]
+        starts, offsets = marginal_offsets(sizes), pair_offsets(sizes)
+        counts = np.empty(offsets[-1], dtype=np.int64)
+        for pairs, a, b in pairs_by_shape(self.capacities, sizes):
+            shape = self._shape(a[0], b[0])
+            tables = stacked(self.tables, self.offsets[pairs], *shape).copy()
+            of_a = stacked(marginals, self.starts[a], shape[0])
+            of_b = stacked(marginals, self.starts[b], shape[1])
+            tables[:, 0, 1:] = of_b[:, 1:] - tables[:, 1:, 1:].sum(axis=1)
+            tables[:, :, 0] = of_a - tables[:, :, 1:].sum(axis=2)
+            table = np.arange(len(pairs))[:, None, None]
+            row = stacked(codes, starts[a], sizes[a[0]])[:, :, None]
+            column = stacked(codes, starts[b], sizes[b[0]])[:, None, :]
+            put_stack(counts, offsets[pairs], tables[table, row, column])
+        parts = np.split(marginals, self.starts[1:-1])
+        return [part[order] for part, order in zip(parts, orders, strict=True)], counts
+
     def _shape(self, a: int, b: int) -> tuple[int, int]:
         return self.capacities[a], self.capacities[b]
 

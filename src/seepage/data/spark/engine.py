@@ -13,14 +13,7 @@ from typing import Any
 from seepage._numerics import Codes, Integers
 from seepage.data import ALL_OTHERS, Domain
 from seepage.data.counting import PairAccumulator
-from seepage.data.counting.distinct import (
-    LARGE_PART,
-    MAX_PART,
-    SMALL_PART,
-    SMALL_TABLE,
-    Gathering,
-    RandomPart,
-)
+from seepage.data.counting.distinct import MAX_PART, Gathering, RandomPart, part_share
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import merge_pairs, recoded
 from seepage.data.spark import Input, open_input, run, translated_errors
@@ -100,7 +93,7 @@ def split_frame(data: Any, rng: int) -> tuple[Any, Any]:
     """
     with translated_errors():
         frame = data.persist()
-        share = LARGE_PART if frame.count() < SMALL_TABLE else SMALL_PART
+        share = part_share(frame.count())
         part, rest = frame.randomSplit([share, 1 - share], rng)
         return part.limit(MAX_PART).toArrow(), rest
 
