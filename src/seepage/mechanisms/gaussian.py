@@ -18,7 +18,7 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
 from seepage.leakage.release import LikelySets
 from seepage.mechanisms.exact_draws import MAX_EPSILON, Randomness, float_above
-from seepage.mechanisms.histogram import HistogramEncoding, NoiseGrid
+from seepage.mechanisms.histogram import HistogramEncoding
 from seepage.mechanisms.reports import VectorReports
 
 MAX_PROFILE = 1e4
@@ -130,8 +130,10 @@ class Gaussian(HistogramEncoding):
         generator.standard_normal(out=block)
         block *= self.sigma
 
-    def _log_likelihood_ratios(self, vectors: Floats) -> Floats:
-        return np.asarray((vectors - 0.5) / self.sigma / self.sigma)
+    def log_likelihood(self, reports: VectorReports) -> Floats:
+        """Return ln P(report given u) less that of noise around the zero vector."""
+        self.check_reports(reports)
+        return np.asarray((reports.vectors - 0.5) / self.sigma / self.sigma)
 
     @cached_property
     def miss_rate(self) -> float:
@@ -158,7 +160,7 @@ class Gaussian(HistogramEncoding):
         return VectorReports(self.describe(), vector[None])
 
 
-class GaussianGrid(NoiseGrid):
+class GaussianGrid:
     """Gaussian noise rounded to a grid, from a table of exact integer thresholds.
 
     Parameters

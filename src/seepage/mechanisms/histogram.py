@@ -14,10 +14,10 @@ against timing, since a draw may be rejected and repeated, or against access to 
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +36,9 @@ from seepage.mechanisms.exact_draws import (
     log_above,
 )
 from seepage.mechanisms.reports import VectorReports
+
+if TYPE_CHECKING:
+    from seepage.mechanisms.gaussian import GaussianGrid
 
 MAX_ENTRY = 1e150
 """Largest magnitude of an entry whose likelihood is computed: its square is a double."""
@@ -58,29 +61,6 @@ MAX_FRACTION_BITS = 52
 
 WHOLE_RANGE = 8.0
 """Integer parts up to this many scales are drawn bit by bit; larger ones, rare, by counting."""
-
-
-class NoiseGrid(ABC):
-    """Noise in cells of a grid, for the entries of one-hot vectors.
-
-    The noisy 0 has the distribution of `draw`, the noisy 1 that of `mirror` - `draw`; cell c
-    represents `origin` + c `step`.
-    """
-
-    mirror: int
-    origin: float
-    step: float
-
-    @abstractmethod
-    def draw(self, source: Randomness, size: int) -> Integers:
-        """Return `size` independent draws of the noisy 0, in cells."""
-
-    def one_hot(self, codes: Integers, k: int, source: Randomness) -> Floats:
-        """Return noisy one-hot vectors, shape (n, k)."""
-        cells = self.draw(source, len(codes) * k).reshape(-1, k)
-        rows = np.arange(len(codes))
-        cells[rows, codes] = self.mirror - cells[rows, codes]
-        return np.asarray(self.origin + cells * self.step)
 
 
 class HistogramEncoding(Mechanism):
@@ -106,30 +86,32 @@ class HistogramEncoding(Mechanism):
 
     @property
     @abstractmethod
-    def grid(self) -> NoiseGrid | None:
+    def grid(self) -> "LaplaceGrid | GaussianGrid | None":
         """The grid of secure noise; None where every report is the zero vector."""
 
     @abstractmethod
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
         """Fill a block of entries with noise."""
 
-    @abstractmethod
-    def _log_likelihood_ratios(self, vectors: Floats) -> Floats:
-        """Return ln P(entry given 1) - ln P(entry given 0) of each entry."""
-
     def draw(self, codes: Integers, source: Randomness) -> VectorReports:
-        """Return noisy one-hot vectors: on the grid, or as doubles for a NumPy generator."""
-        vectors = np.empty((len(codes), self.k))
-        rows = max(1, BLOCK // self.k)
+        """Return noisy one-hot vectors: on the grid, or as doubles for a NumPy generator.
+
+        A grid draws the noisy 0 in cells; the noisy 1 is `mirror` less such a draw, and cell c
+        represents `origin` + c `step`.
+        """
+        vectors, grid, rows = np.zeros((len(codes), self.k)), self.grid, max(1, BLOCK // self.k)
+        if grid is None:
+            return VectorReports(self.describe(), vectors)
         for start in range(0, len(codes), rows):
-            block, block_codes = vectors[start : start + rows], codes[start : start + rows]
-            if self.grid is None:
-                block[:] = 0.0
-            elif source.generator is None:
-                block[:] = self.grid.one_hot(block_codes, self.k, source)
+            block = vectors[start : start + rows]
+            own = np.arange(len(block)), codes[start : start + rows]
+            if source.generator is None:
+                cells = grid.draw(source, block.size).reshape(block.shape)
+                cells[own] = grid.mirror - cells[own]
+                block[:] = grid.origin + cells * grid.step
             else:
                 self._fill(block, source.generator)
-                block[np.arange(len(block_codes)), block_codes] += 1.0
+                block[own] += 1.0
         return VectorReports(self.describe(), vectors)
 
     def contributions(self, reports: VectorReports) -> Floats:
@@ -163,11 +145,6 @@ class HistogramEncoding(Mechanism):
         """
         vectors = reports.vectors
         return guess_supported(vectors == vectors.max(axis=1, keepdims=True), source)
-
-    def log_likelihood(self, reports: VectorReports) -> Floats:
-        """Return ln P(report given u) less that of noise around the zero vector."""
-        self.check_reports(reports)
-        return self._log_likelihood_ratios(reports.vectors)
 
 
 class SHE(HistogramEncoding):
@@ -235,8 +212,10 @@ class SHE(HistogramEncoding):
         sizes *= -self.scale
         np.copysign(sizes, block, out=block)
 
-    def _log_likelihood_ratios(self, vectors: Floats) -> Floats:
-        return np.asarray(np.clip(2 * vectors - 1, -1.0, 1.0) / self.scale)
+    def log_likelihood(self, reports: VectorReports) -> Floats:
+        """Return ln P(report given u) less that of noise around the zero vector."""
+        self.check_reports(reports)
+        return np.asarray(np.clip(2 * reports.vectors - 1, -1.0, 1.0) / self.scale)
 
     @cached_property
     def miss_rate(self) -> float:
@@ -271,7 +250,7 @@ class SHE(HistogramEncoding):
         return VectorReports(self.describe(), np.where(likely, 1.0, 0.0)[None])
 
 
-class LaplaceGrid(NoiseGrid):
+class LaplaceGrid:
     """Exact discrete Laplace noise of scale b on the grid of 2^-m, with unbounded support.
 
     Parameters
