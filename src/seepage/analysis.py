@@ -32,7 +32,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.table import DataOptions
 from seepage.errors import Text
 from seepage.leakage import Leak, find_leaks, same_attributes
-from seepage.leakage.matrix import LeakageMatrix, MatrixOptions, leakage_matrix
+from seepage.leakage.matrix import LeakageMatrix, matrix_of
 from seepage.totals import GUARANTEES, TotalLeakage, TotalsComparison
 from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.total import FROM_PAIRS, compare_totals
@@ -234,7 +234,6 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
     """
     known = _checks.choices(options.guarantee, "guarantee", (*GUARANTEES, "auto"))
     names, small = [name for name in known if name != "auto"], False
-    given = vars(options)
     named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
     name = options.name if options.name is not None else Path(named).name
     records = "" if named and is_counted(named) else named or name
@@ -254,8 +253,7 @@ def analyse(data: Any, options: AnalysisOptions) -> Analysis:
         options.sample is not None or options.people or not set(names) <= set(FROM_PAIRS)
     )
     counted = as_counted(data, records=needs_records, **reading)
-    how = {name: given[name] for name in MatrixOptions.__annotations__}
-    matrix = leakage_matrix(as_pairs(counted), **how)
+    matrix = matrix_of(as_pairs(counted), options)
     limits = checked_limits(options.limit, matrix)
     totals = compare_totals(counted, matrix, names, options)
     draws = options.people

@@ -1,4 +1,4 @@
-"""Keywords of `analyse`, of `audit` and of totals, which are also options of commands."""
+"""Keywords of matrices, totals, `analyse` and `audit`, which are also options of commands."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,55 @@ from typing import Any, Literal
 from seepage import _checks
 from seepage._options import option
 from seepage.data.table import DataOptions
+
+BUDGET = {"option": True, "short": "-e", "type": float, "each": True}
+"""How the command line reads epsilon, see `option`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseOptions(DataOptions):
+    """Options of how attributes are released.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy budget of every attribute.  Or one for each: a sequence, or a mapping by name,
+        with `"*"` for all others.
+    mechanism
+        A mechanism, such as `"grr"`; by default the bound over all with this budget.  A registered
+        name or an object, or one for each attribute.
+    view
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
+        Privacy claims are of the report; the paper's attacker keeps the value.
+    delta
+        Delta of (epsilon, delta)-LDP.  Or one for each attribute.
+    """
+
+    epsilon: Any = field(kw_only=False, metadata=BUDGET)
+    mechanism: Any = option(None, short="-m", type=str, each=True)
+    view: Literal["report", "inferred"] = option(
+        "report", check=partial(_checks.choice, options=("report", "inferred"))
+    )
+    delta: Any = option(0.0, type=float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixOptions(ReleaseOptions):
+    """Options of `leakage_matrix`.
+
+    Parameters
+    ----------
+    min_count
+        Smaller counts of a pair are raised to this.  Smoothing, see `PairCounts.channel`.
+    prior
+        Pseudo-count added to every count of a pair.
+    truncate
+        Counts of a pair below this are then set to 0.
+    """
+
+    min_count: float = option(0.0, check=_checks.weight)
+    prior: float = option(0.0, check=_checks.weight)
+    truncate: float = option(0.0, check=_checks.weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,35 +82,19 @@ class TotalSettings(DataOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalysisOptions(TotalSettings):
+class AnalysisOptions(MatrixOptions, TotalSettings):
     """Options of `analyse`.
 
     Parameters
     ----------
-    epsilon
-        The privacy budget of every attribute.  Or one for each: a sequence, or a mapping by name,
-        with `"*"` for all others.
-    mechanism
-        A mechanism, such as `"grr"`; by default the bound over all with this budget.  A registered
-        name or an object, or one for each attribute.
     limit
         The largest allowed total of every attribute, in nats.  Or one for each; see
         `Analysis.verdict`.
-    view
-        `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
     guarantee
         Guarantees of the totals: exact, merged, worst, sampled, independent, sum, witness,
         `"all"`, or `"auto"` for what may decide the limit.  That is worst and independent; with a
         limit also exact and witness, for a table of at most 131,072 records.  See `total_leakage`.
         Those whose requirements are not met are in `totals.unavailable`, with the reason.
-    delta
-        Delta of (epsilon, delta)-LDP.  Or one for each attribute.
-    min_count
-        Smaller counts of a pair are raised to this.  Smoothing, see `PairCounts.channel`.
-    prior
-        Pseudo-count added to every count of a pair.
-    truncate
-        Counts of a pair below this are then set to 0.
     sample
         Number of records to draw without replacement: totals are assumed.  By default all.
     people
@@ -71,19 +104,9 @@ class AnalysisOptions(TotalSettings):
         Provenance for the report; by default the name of a file or dataset.
     """
 
-    epsilon: Any = field(
-        default=1.0,
-        kw_only=False,
-        metadata={"option": True, "short": "-e", "type": float, "each": True},
-    )
-    mechanism: Any = option(None, short="-m", type=str, each=True)
+    epsilon: Any = field(default=1.0, kw_only=False, metadata=BUDGET)
     limit: Any = option(None, type=float, each=True)
-    view: Literal["report", "inferred"] = option("report")
     guarantee: str | Iterable[str] = option("auto", type=Sequence[str], metavar="A,B,...|all")
-    delta: Any = option(0.0, type=float)
-    min_count: float = option(0.0)
-    prior: float = option(0.0)
-    truncate: float = option(0.0)
     sample: int | None = option(None, metavar="N")
     people: int | None = option(None, metavar="N", check=_checks.draws)
     name: str | None = field(default=None, metadata={"check": _checks.text})

@@ -1,7 +1,6 @@
 """The leakage of every attribute about every other, as one matrix."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice, permutations
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -12,12 +11,12 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers, clustered_order
 from seepage._options import takes
 from seepage._results import SHOWN_ROWS, Result, delta_text, html_table
+from seepage.analysis_options import MatrixOptions, ReleaseOptions
 from seepage.data import MISSING, Channel, Domain, how_many
 from seepage.data.pairs import PairCounts, smoothed
-from seepage.data.table import DataOptions
 from seepage.errors import DomainError
 from seepage.leakage import Leak, Leakage, ranked_pairs, target_and_source
-from seepage.leakage.release import VIEWS, LikelySets, Release, View, relaxation, releases
+from seepage.leakage.release import LikelySets, Release, View, relaxation, releases
 
 if TYPE_CHECKING:
     from seepage.leakage.intervals import LeakageIntervals
@@ -326,36 +325,6 @@ def by_kind(
             yield example, chosen, contrasts[indices[chosen]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MatrixOptions(DataOptions):
-    """Options of `leakage_matrix`.
-
-    Parameters
-    ----------
-    epsilon
-        The budget of every attribute; or one for each, as a sequence in the domain's order or a
-        mapping by name.
-    mechanism
-        None for the bound over all mechanisms; the name of a registered one, or a mapping from
-        attribute to name or `Mechanism`.
-    view
-        What the adversary uses: the whole `"report"` (the default for any privacy claim) or only
-        the value `"inferred"` from it (the paper's attacker).
-    delta
-        The relaxation of every attribute, or one for each.
-    min_count, prior, truncate
-        Smoothing of rare cells, see `PairCounts.channel`; off by default.
-    """
-
-    epsilon: Any = field(kw_only=False)
-    mechanism: Any = None
-    view: View = "report"
-    delta: Any = 0.0
-    min_count: float = 0.0
-    prior: float = 0.0
-    truncate: float = 0.0
-
-
 @takes(MatrixOptions)
 def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     """Return the leakage of every attribute about every other.
@@ -386,11 +355,14 @@ def leakage_matrix(data: Any, options: MatrixOptions) -> LeakageMatrix:
     """
     from seepage.data.inputs import as_pairs
 
-    _checks.choice(options.view, "view", VIEWS)
-    pairs = as_pairs(data, **options.reading)
+    return matrix_of(as_pairs(data, **options.reading), options)
+
+
+def matrix_of(pairs: PairCounts, options: ReleaseOptions) -> LeakageMatrix:
+    """Return the leakages of pair counts, without smoothing unless the options have it."""
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
     names = ("min_count", "prior", "truncate")
-    smoothing = {name: _checks.weight(getattr(options, name), name) for name in names}
+    smoothing = {name: getattr(options, name, 0.0) for name in names}
     released = releases(pairs.domain, options.epsilon, options.mechanism, options.delta)
     return LeakageMatrix(pairs, released, options.view, smoothing)

@@ -309,7 +309,6 @@ def saturation(matrix: Floats) -> float:
 # Releases -----------------------------------------------------------------------------------------
 
 View = Literal["report", "inferred"]
-VIEWS = ("report", "inferred")
 
 PUBLIC = "public"
 """Stands in place of a mechanism's name for a public attribute."""

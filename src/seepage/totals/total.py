@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from typing import Any
@@ -14,14 +14,13 @@ from seepage import _checks
 from seepage._numerics import Floats, round_up, summed_up
 from seepage._options import option, takes
 from seepage._results import Progress
-from seepage.analysis_options import TotalSettings
+from seepage.analysis_options import ReleaseOptions, TotalSettings
 from seepage.data import sample_caution
 from seepage.data.inputs import as_counted, as_pairs, check_domain_stands
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import GuaranteeError
-from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix, leakage_matrix
-from seepage.leakage.release import View
+from seepage.leakage.matrix import RATIO_CELLS, LeakageMatrix, matrix_of
 from seepage.totals import GUARANTEES, KINDS, NEEDS_RECORDS, TotalLeakage, TotalsComparison
 from seepage.totals.drawn_reports import simulated_mechanisms
 from seepage.totals.joint_totals import MAX_RADIUS, check_exact_size, exact_totals, merged_totals
@@ -38,26 +37,20 @@ FROM_PAIRS = ("worst", "independent", "sum")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TotalOptions(TotalSettings):
+class TotalOptions(ReleaseOptions, TotalSettings):
     """Options of `total_leakage`.
 
     Parameters
     ----------
-    epsilon, delta
-        The budget of every attribute, or one for each (a sequence, or a mapping by name).
-    mechanism
-        A registered name, or one per attribute.  None if only budgets are known: `"exact"` and
-        `"witness"` then maximise over all mechanisms with these budgets; `"sampled"` simulates GRR
-        for binary attributes (all others are post-processings of it) and raises for larger ones.
     guarantee
         One of `GUARANTEES`, which say what each promises; or `"auto"`: with records `"exact"` if it
         fits in memory, else `"sampled"` (or `"merged"` if a mechanism is not known); with pair
-        counts `"independent"`.
+        counts `"independent"`.  If only budgets are known, `"exact"` and `"witness"` maximise over
+        all mechanisms with these; `"sampled"` simulates GRR for binary attributes (all others are
+        post-processings of it) and raises for larger ones.
 
         Totals of a sample of records (`sample=n` here or in `Records.from_data`, or pair counts of
         a sample) are of kind `"assumed"`, except `"worst"`: records left out may leak more.
-    view
-        What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     sample
         For a table: the number of records to draw from it, see `Records.from_data`.
     scope
@@ -67,11 +60,7 @@ class TotalOptions(TotalSettings):
         `"merged"` and `"worst"`, samples included.
     """
 
-    epsilon: Any = field(kw_only=False)
-    mechanism: Any = None
     guarantee: str = "auto"
-    delta: Any = 0.0
-    view: View = "report"
     sample: int | None = None
     scope: str = option("table", check=partial(_checks.choice, options=("table", "population")))
 
@@ -117,8 +106,7 @@ def total_leakage(data: Any, options: TotalOptions) -> TotalLeakage:
     if scope or options.sample is not None:
         reading |= {"sample": options.sample, "rng": options.rng, **scope}
     counted = as_counted(data, records=records or options.sample is not None, **reading)
-    how = {"mechanism": options.mechanism, "view": options.view, "delta": options.delta}
-    matrix = leakage_matrix(as_pairs(counted), options.epsilon, **how)
+    matrix = matrix_of(as_pairs(counted), options)
     if guarantee == "auto":
         guarantee = choose_guarantee(counted, matrix, options.scope)
     limits = options.scope == "population" and guarantee != "worst"
