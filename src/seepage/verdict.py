@@ -17,7 +17,7 @@ from seepage._numerics import round_down
 from seepage._results import Result, delta_text, json_ready, lower_text, upper_text
 from seepage.errors import Setting, Text
 from seepage.leakage import find_leaks, same_attributes
-from seepage.leakage.matrix import LeakageMatrix, direct_leakage
+from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import GUARANTEES, NEEDS_RECORDS, TotalLeakage, TotalsComparison
 
 State = Literal["within", "exceeded", "not certifiable"]
@@ -184,8 +184,7 @@ def lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[
     for smoothed channels only the first is a lower bound.
     """
     largest = []
-    for k, release in enumerate(matrix.releases):
-        own, slack = direct_leakage(release, matrix.view)
+    for k, (own, slack) in enumerate(matrix.direct.T.tolist()):
         bounds = [(0.0 if slack > 0 else round_down(own, 8), OWN)]
         if matrix.pairs.population is None and not any(matrix.smoothing.values()):
             bounds.append(_strongest_source(matrix, k))

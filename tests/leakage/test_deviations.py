@@ -14,15 +14,14 @@ from scipy.optimize import LinearConstraint, minimize
 from scipy.special import rel_entr
 
 from seepage.leakage.deviations import (
-    clopper_pearson,
     kl_inf_interval,
     kl_lower,
     kl_upper,
     mixture_radius,
-    proportion_interval,
-    quantile_intervals,
     tangent_lines,
 )
+from seepage.leakage.set_intervals import clopper_pearson
+from seepage.totals.experienced import proportion_interval, quantile_intervals
 
 SHARES = [Fraction(part, 40) for part in range(41)] + [Fraction(1, 1000), Fraction(999, 1000)]
 

@@ -34,7 +34,7 @@ from seepage.auditing import AuditedClaim, factor
 from seepage.collection.regression import clear_columns, column_names
 from seepage.data import short_list
 from seepage.errors import InputError
-from seepage.leakage.deviations import clopper_pearson
+from seepage.leakage.set_intervals import clopper_pearson
 from seepage.mechanisms.randomiser import SINGLE, label
 
 FUNCTION = "randomise"

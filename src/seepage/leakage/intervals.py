@@ -26,10 +26,10 @@ from seepage.data import Domain, short_list
 from seepage.data.inputs import check_domain_stands
 from seepage.errors import InputError
 from seepage.leakage import Leak, ranked_pairs, target_and_source
-from seepage.leakage.deviations import binomial_confidence_limit
 from seepage.leakage.matrix import LeakageMatrix, by_kind
 from seepage.leakage.release import LikelySets
 from seepage.leakage.set_intervals import (
+    binomial_confidence_limit,
     column_intervals,
     is_enumerable,
     line_intervals,

@@ -192,21 +192,15 @@ class TotalLeakage(Checked, Result):
 
         Infinite numbers are the strings `"inf"` and `"-inf"`; undefined ones are null.
         """
+        names = ("guarantee", "kind", "view", "confidence", "scope")
+        numbers = ("deltas", "dpl", "cpl", "tcpl", "worst")
         content = {
-            "guarantee": self.guarantee,
-            "kind": self.kind,
-            "view": self.view,
-            "confidence": self.confidence,
-            "scope": self.scope,
+            **{name: getattr(self, name) for name in names},
             "attributes": self.domain.names,
             "epsilon": self.epsilons,
             "mechanism": [release.name for release in self.matrix.releases],
             "totals": self.values,
-            "deltas": self.deltas,
-            "dpl": self.dpl,
-            "cpl": self.cpl,
-            "tcpl": self.tcpl,
-            "worst": self.worst,
+            **{name: getattr(self, name) for name in numbers},
             "evidence": [witness and witness.to_dict() for witness in self.evidence],
             "notes": self.notes,
         }
