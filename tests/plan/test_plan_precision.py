@@ -12,7 +12,6 @@ from seepage.errors import InputError
 from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.plan_precision import (
     answer_variances,
-    half_width,
     plan_precision,
 )
 from seepage.plan.plan_text import advice, people_sentence
@@ -118,7 +117,8 @@ def test_no_better_than_one_question_each_is_said_with_what_would_help():
 def test_the_error_of_an_attribute_that_cannot_be_estimated_is_infinite():
     plan = forms_plan(counts(), [product(sex=0.0, ill=1.0)])
     assert answer_variances(plan)["sex"].sum() == np.inf
-    assert half_width(np.inf, 2) == np.inf
+    precision = plan_precision(plan)
+    assert precision.width(precision.strategies[0], "sex") == np.inf
 
 
 def test_alternatives_have_the_attributes_of_the_plan():

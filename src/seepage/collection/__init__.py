@@ -6,7 +6,7 @@ Here are reports in memory or in files, as batches of the `Reports` of a plan's 
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,13 +132,9 @@ class ReportSource:
         self._parts, self._plan, self._are_lines = parts, plan, are_lines
         self.records = 0
         for part in parts:
-            if isinstance(part, pa.Table):
-                check_schema(plan, part.schema, "the table")
-                self.records += part.num_rows
-            else:
-                with open_parquet(part) as parquet:
-                    check_schema(plan, parquet.schema_arrow, str(part))
-                    self.records += _row_count(parquet.metadata, part)
+            schema, rows = _described(part)
+            check_schema(plan, schema, _shown(part))
+            self.records += rows
         if not self.records:
             raise InputError("reports must not be empty, got none", parameter="reports")
 
@@ -169,16 +165,6 @@ class ReportSource:
                     yield form, reports, before + np.flatnonzero(having)
             before += batch.num_rows
 
-    @cached_property
-    def people(self) -> Integers:
-        """The number of people with each form."""
-        if self._plan.is_single:
-            return np.array([self.records])
-        counts = np.zeros(len(self._plan.forms), dtype=np.int64)
-        for _, forms, _ in self._batches([]):
-            counts += np.bincount(forms, minlength=len(counts))
-        return counts
-
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column that is beside the reports, such as weights."""
         if self._are_lines:
@@ -187,7 +173,7 @@ class ReportSource:
                 "report that is read, in their order, or a column of covariates"
             )
         for part in self._parts:
-            known = part.schema.names if isinstance(part, pa.Table) else _column_names(part)
+            known = _described(part)[0].names
             if name not in known:
                 raise InputError(f"the reports have no column {name!r}{near_miss(name, known)}")
         batches = [batch for part in self._parts for batch in _part_batches(part, [name])]
@@ -225,8 +211,8 @@ def _damaged(
     part: pa.Table | Path, before: int, wrong: Booleans, column: str, rule: str
 ) -> InputError:
     """Return the error for the first row of a batch that breaks a rule, after `before` others."""
-    file, row = "the table" if isinstance(part, pa.Table) else part, int(wrong.argmax())
-    return InputError(f"{file}, record {before + row + 1:,}: column {column!r} is damaged: {rule}")
+    record = before + int(wrong.argmax()) + 1
+    return InputError(f"{_shown(part)}, record {record:,}: column {column!r} is damaged: {rule}")
 
 
 def _read(
@@ -251,12 +237,6 @@ def _read(
     return reports
 
 
-def _column_names(file: Path) -> list[str]:
-    """Return the names of the columns of a Parquet file."""
-    with open_parquet(file) as parquet:
-        return list(parquet.schema_arrow.names)
-
-
 def _part_batches(part: pa.Table | Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if isinstance(part, pa.Table):
         yield from part.select(columns).to_batches(max_chunksize=BATCH_ROWS)
@@ -265,12 +245,20 @@ def _part_batches(part: pa.Table | Path, columns: Sequence[str]) -> Iterator[pa.
             yield from parquet.iter_batches(BATCH_ROWS, columns=columns)
 
 
-def _row_count(metadata: Any, file: Path) -> int:
-    """Return the number of rows of a Parquet file; raise if its row groups have another sum."""
-    groups = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
-    if sum(groups) != metadata.num_rows or any(rows < 0 for rows in groups):
-        raise InputError(f"{file} is damaged: it does not have as many reports as it states")
-    return sum(groups)
+def _shown(part: pa.Table | Path) -> str:
+    return "the table" if isinstance(part, pa.Table) else str(part)
+
+
+def _described(part: pa.Table | Path) -> tuple[pa.Schema, int]:
+    """Return the schema and the number of rows; raise if row groups of a file have another sum."""
+    if isinstance(part, pa.Table):
+        return part.schema, part.num_rows
+    with open_parquet(part) as parquet:
+        metadata = parquet.metadata
+        groups = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
+        if sum(groups) != metadata.num_rows or any(rows < 0 for rows in groups):
+            raise InputError(f"{part} is damaged: it does not have as many reports as it states")
+        return parquet.schema_arrow, sum(groups)
 
 
 def _warn(note: str) -> None:

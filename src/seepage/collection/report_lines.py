@@ -8,8 +8,7 @@ malformed, or belongs to another plan, is skipped and its number noted; all othe
 import gzip
 import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from seepage import _checks
 from seepage.collection import GZIP, reports_schema, spread_reports
+from seepage.designs.report_channels import REPORT
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.direct import SubsetSelection
@@ -137,12 +137,12 @@ class LineChecker:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._collection, self._decoder = plan.collection, msgspec.json.Decoder(ReportLine)
-        self._encoders = [
-            {name: _encoder(mechanism) for name, mechanism in mechanisms.items()}
-            for mechanisms in plan.form_mechanisms
-        ]
-        self._is_matrix = [not form.is_product for form in plan.forms]
+        self._plan, self._decoder = plan, msgspec.json.Decoder(ReportLine)
+        for made in (made for form in plan.form_mechanisms for made in form.values()):
+            if made.reports not in (ValueReports, BitReports):
+                raise InputError(
+                    f"reports of mechanism {made.name!r} cannot be read from JSON Lines"
+                )
         self._hash_by_id = dict[str, int]()
 
     def check(self, content: bytes | None) -> tuple[ReportLine, dict[str, int]]:
@@ -153,7 +153,7 @@ class LineChecker:
             line = self._decoder.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise LineError(MALFORMED, "it must be one JSON object with plan and form") from None
-        if line.plan != self._collection:
+        if line.plan != self._plan.collection:
             raise LineError(FOREIGN)
         if line.id is not None and not 0 < len(line.id) <= MAX_ID_LENGTH:
             raise LineError(MALFORMED, f"its id must have 1 to {MAX_ID_LENGTH} characters")
@@ -170,44 +170,37 @@ class LineChecker:
 
     def _encoded(self, line: ReportLine) -> dict[str, int]:
         """Return the reports of a line as integers; raise if mechanisms cannot output them."""
-        if not 1 <= line.form <= len(self._encoders):
-            raise LineError(MALFORMED, f"its form must be from 1 to {len(self._encoders)}")
-        encoders, is_matrix = self._encoders[line.form - 1], self._is_matrix[line.form - 1]
-        reports: dict[str, Any] | None = {"report": line.report} if is_matrix else line.reports
-        other = line.reports if is_matrix else line.report
-        if reports is None or other is not None or reports.keys() != encoders.keys():
+        forms = self._plan.forms
+        if not 1 <= line.form <= len(forms):
+            raise LineError(MALFORMED, f"its form must be from 1 to {len(forms)}")
+        mechanisms = self._plan.form_mechanisms[line.form - 1]
+        reports: dict[str, Any] | None = line.reports
+        other: Any = line.report
+        if not forms[line.form - 1].is_product:
+            reports, other = {REPORT: line.report}, line.reports
+        if reports is None or other is not None or reports.keys() != mechanisms.keys():
             raise LineError(MALFORMED, "it must have the reports that its form asks for")
         encoded = dict[str, int]()
-        for name, encode in encoders.items():
-            if (report := encode(reports[name])) is None:
+        for name, mechanism in mechanisms.items():
+            if (report := _encoded(mechanism, reports[name])) is None:
                 raise LineError(MALFORMED, "a report is none that its mechanism can output")
             encoded[name] = report
         return encoded
 
 
-def _encoder(mechanism: Mechanism) -> Callable[[Any], int | None]:
-    """Return a function from a report to an integer: a value, or the bitmask of a set.
+def _encoded(mechanism: Mechanism, report: Any) -> int | None:
+    """Return a report as an integer: a value, or the bitmask of a set.
 
-    It returns None for what the mechanism cannot output.
+    It is None for what the mechanism cannot output.
     """
     if mechanism.reports is ValueReports:
-        return partial(_value, mechanism.outputs)
-    if mechanism.reports is BitReports:
-        size = mechanism.size if isinstance(mechanism, SubsetSelection) else None
-        return partial(_bits, mechanism.k, size)
-    raise InputError(f"reports of mechanism {mechanism.name!r} cannot be read from JSON Lines")
-
-
-def _value(outputs: int, report: Any) -> int | None:
-    return report if isinstance(report, int) and 0 <= report < outputs else None
-
-
-def _bits(k: int, size: int | None, report: Any) -> int | None:
+        return report if isinstance(report, int) and 0 <= report < mechanism.outputs else None
+    size = mechanism.size if isinstance(mechanism, SubsetSelection) else None
     if not isinstance(report, list) or (size is not None and len(report) != size):
         return None
     bits, last = 0, -1
     for value in report:
-        if not last < value < k:
+        if not last < value < mechanism.k:
             return None
         bits |= 1 << value
         last = value

@@ -143,7 +143,7 @@ def check_plan_on(plan: Plan, data: Any, options: DataOptions) -> PlanCheck:
 def _form_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> tuple[Floats, Floats]:
     """Return the totals of a form about every attribute, and their deltas."""
     if isinstance(form.channel, MatrixChannel):
-        values = matrix_totals(form.channel, form.guarantee, counted, _public(plan))
+        values = matrix_totals(form.channel, form.guarantee, counted, plan.public)
         return np.array(values), np.zeros(len(values))
     exact = _exact_totals(plan, form, counted)
     if exact is not None:
@@ -158,7 +158,7 @@ def _exact_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> Floa
     None if the form needs `total_leakage`: it asks for all attributes, or it has several questions,
     not all of GRR, or a table that does not fit.
     """
-    known, public = plan.provenance.settings.get("known", []), _public(plan)
+    known, public = plan.provenance.known, plan.public
     if form.guarantee != "exact" or plan.basis == "bound" or not isinstance(counted, Records):
         return None
     if plan.is_single and len(form.attributes) == len(plan.attributes) and not known:
@@ -180,10 +180,6 @@ def _exact_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> Floa
     if known:
         raise InputError("totals conditional on known attributes need forms of GRR reports")
     return None
-
-
-def _public(plan: Plan) -> list[str]:
-    return [planned.name for planned in plan.attributes if planned.public]
 
 
 def _product_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> TotalLeakage:
@@ -337,8 +333,7 @@ def _check_totals(plan: Plan) -> None:
     those of all reports.  Sampled totals are not checked, nor those of known attributes, which are
     conditional on themselves, nor forms with one shaped report for all answers.
     """
-    known = plan.provenance.settings.get("known")
-    known = known if isinstance(known, list) else []
+    known = plan.provenance.known
     checked = [index for index, name in enumerate(plan.domain.names) if name not in known]
     for form, mechanisms in zip(plan.forms, plan.form_mechanisms, strict=True):
         if not form.is_product or form.guarantee == "sampled":

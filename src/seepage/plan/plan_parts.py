@@ -74,6 +74,12 @@ class Provenance(Stored, frozen=True, kw_only=True):
         person = {"person": self.person} if self.person else {}
         return person | ({"missing": "drop"} if self.settings.get("missing") == "drop" else {})
 
+    @property
+    def known(self) -> list[str]:
+        """The attributes that the adversary is assumed to know of the person."""
+        names = self.settings.get("known")
+        return [str(name) for name in names] if isinstance(names, list) else []
+
     @classmethod
     def of(
         cls, pairs: PairCounts, settings: Mapping[str, Any], person: str | None = None
@@ -323,6 +329,11 @@ class PlanContent(Stored, frozen=True, kw_only=True, dict=True):
         """Every attribute, collected or not."""
         return Domain(stored.attribute for stored in self.listed)
 
+    @property
+    def public(self) -> list[str]:
+        """The attributes that are released as they are."""
+        return [stored.name for stored in self.listed if stored.public]
+
     @cached_property
     def attributes(self) -> tuple[PlannedAttribute, ...]:
         """The attributes in the order of the domain, with their totals and forms."""
@@ -363,12 +374,11 @@ def _check_form(plan: PlanContent, number: int, form: Form) -> None:
     _checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES)
     if not form.chance:
         raise InputError(f"the share of form {number} must be at least 1 out of 2^64, got 0")
-    public = {stored.name for stored in plan.listed if stored.public}
     for name in form.attributes:
         if name not in plan.domain:
             hint = _checks.near_miss(name, plan.domain.names)
             raise InputError(f"form {number} asks for {name!r}, which is no attribute{hint}")
-        if name in public:
+        if name in plan.public:
             raise InputError(
                 f"attribute {name!r} is public, so no form must ask for it, and form {number} does"
             )

@@ -65,7 +65,8 @@ class Precision(NamedTuple):
 
     def width(self, strategy: Strategy, name: str) -> float:
         """Return the half-width of an estimated share, root mean square over the values."""
-        return half_width(float(strategy.errors.get(name, math.inf)), self.sizes[name])
+        error = float(strategy.errors.get(name, math.inf))
+        return NORMAL * math.sqrt(error / self.sizes[name])
 
     def error(self, strategy: Strategy) -> float:
         """Return the error of a strategy by the plan's objective, over the attributes compared."""
@@ -224,7 +225,7 @@ def cross_tables(plan: Plan, precision: Precision) -> str:
     text += "those that a form asks for together."
     limits = [p.limit for p in plan.attributes if p.limit is not None]
     missing = [pair for pair in pairs if pair not in together]
-    if not missing or not limits or any(p.public for p in plan.attributes):
+    if not missing or not limits or plan.public:
         return text
     missing.sort(key=lambda pair: plan.domain[pair[0]].size * plan.domain[pair[1]].size)
     ends = [missing[0]] if len(missing) == 1 else [missing[0], missing[-1]]
@@ -284,23 +285,3 @@ def _variances(plan: Plan, name: str) -> Floats:
     precision = shares / sums
     weights = precision / precision.sum()
     return np.asarray((weights**2 / shares) @ np.array(each))
-
-
-def half_width(error: float, values: int) -> float:
-    """Return the half-width of a 95 % interval of a frequency: root mean square over the values.
-
-    Parameters
-    ----------
-    error
-        The expected squared error, summed over the values.
-    values
-        The number of values, k.
-
-    It is 1.96 sqrt(error / k); for two values that of either.
-
-    Examples
-    --------
-    >>> round(half_width(0.5 / 10_000, 2), 6)
-    0.0098
-    """
-    return NORMAL * math.sqrt(error / values)

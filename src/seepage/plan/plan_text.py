@@ -224,9 +224,8 @@ def whom(plan: Plan) -> str:
         people = plan.provenance.records + fixing
         records = f"{people:,} records ({records} certify it, {fixing:,} fixed the answers)"
     knows = "who knows the distribution"
-    known_names = known(plan)
-    if known_names:
-        knows += f" and the person's {', '.join(known_names)}"
+    if known := plan.provenance.known:
+        knows += f" and the person's {', '.join(known)}"
     knows += " and nothing else about the person"
     person = f"person (column {plan.person!r})" if plan.person else "person"
     if plan.guarantee == "worst":
@@ -244,12 +243,6 @@ def whom(plan: Plan) -> str:
         f"computed from, one record per {person}, against an adversary {knows}; for other people "
         "only as far as that table describes them."
     )
-
-
-def known(plan: Plan) -> list[str]:
-    """Return the attributes that the adversary is assumed to know of the person."""
-    names = plan.provenance.settings.get("known", [])
-    return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def statements(plan: Plan) -> dict[str, Any]:
@@ -303,9 +296,11 @@ def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
             "The totals are for an adversary who keeps only the value inferred from each report; "
             "whoever keeps the whole report can learn more.",
         )
-    public = [planned.name for planned in plan.attributes if planned.public]
-    if public:
-        yield "Public attributes.", f"{', '.join(public)}: released as they are, without noise."
+    if plan.public:
+        yield (
+            "Public attributes.",
+            f"{', '.join(plan.public)}: released as they are, without noise.",
+        )
     free = [planned.name for planned in unlimited(plan)]
     if free and len(free) < len(plan.attributes):
         yield "Attributes without a limit.", f"{', '.join(free)}: nothing bounds what is told."
