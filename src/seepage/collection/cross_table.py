@@ -184,10 +184,7 @@ class Table(EstimatedCells):
             f" given {' and '.join(a.name for a in attributes)}" if axes else ""
         )
         found = self._ratios(what, attributes, groups * numbers[codes], groups)
-        if axes:
-            return found
-        low, high = found.intervals[0].tolist()
-        return Estimated(float(found.values[0]), float(found.standard_errors[0]), (low, high))
+        return found if axes else found._number(0)
 
     # Comparisons of two groups ------------------------------------------------------------------
 

@@ -136,7 +136,9 @@ class EstimatedCells(Result):
             names = ", ".join(attribute.name for attribute in self.attributes)
             raise InputError(f"a cell must be given by one value of each of {names}, got {given!r}")
         codes = [a.code(value) for a, value in zip(self.attributes, given, strict=True)]
-        cell = int(np.ravel_multi_index(codes, self._shape))
+        return self._number(int(np.ravel_multi_index(codes, self._shape)))
+
+    def _number(self, cell: int) -> Estimated:
         low, high = self.intervals[cell].tolist()
         return Estimated(float(self.values[cell]), float(self.standard_errors[cell]), (low, high))
 

@@ -188,16 +188,16 @@ def _fit_people(
 ) -> Regression:
     """Return the regression on unperturbed covariates, from the report of each person."""
     given, forms = source.weights(weights), informative_forms(plan, [outcome])
-    read = [
-        (rows, np.full(len(rows), form), forms[form].vectors(reports) @ model.scores)
-        for _, form, reports, rows in read_vectors(source, [forms])
-    ]
+    read = list[Any]()
+    for _, form, reports, rows in read_vectors(source, [forms]):
+        entries = forms[form].vectors(reports) @ model.scores
+        precision = 1.0 / (forms[form].variance or 1.0)
+        read.append((entries, rows, np.full(len(rows), form), np.full(len(rows), precision)))
     if not read:
         raise undetermined([outcome])
-    rows, asking, entries = (np.concatenate(part) for part in zip(*read, strict=True))
-    precisions = {form: 1.0 / (one.variance or 1.0) for form, one in forms.items()}
+    entries, rows, *by_form = (np.concatenate(part) for part in zip(*read, strict=True))
     people = None if given is None else given[rows]
-    fitted = fit_entries(model.family, model.design[rows], entries, people, asking, precisions)
+    fitted = fit_entries(model.family, model.design[rows], entries, people, *by_form)
     return model.result(len(entries), *fitted)
 
 
@@ -252,7 +252,7 @@ def regress(
     model = Model.of(parsed, family, explained, variables, len(said))
     entries = (least_squares_inverse(matrix, matrix.mean(axis=0)) @ model.scores)[reports]
     alike = np.zeros(len(said), dtype=np.int64)
-    fitted = fit_entries(family, model.design, entries, given, alike, {0: 1.0})
+    fitted = fit_entries(family, model.design, entries, given, alike, np.ones(len(said)))
     return model.result(len(said), *fitted)
 
 

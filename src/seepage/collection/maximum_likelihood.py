@@ -31,7 +31,7 @@ unbiased vectors in place of the answers (corrected score [Nakamura 1990]): with
 estimated table, or for unperturbed covariates sum_i u_i x_i (a_i - x_i b) = 0; sandwich errors.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -232,7 +232,7 @@ def fit_entries(
     entries: Floats,
     weights: Floats | None,
     forms: Integers,
-    precisions: Mapping[int, float],
+    precisions: Floats,
 ) -> tuple[Floats, Floats, str]:
     """Return the coefficients, their covariance, and where that is from.
 
@@ -245,15 +245,18 @@ def fit_entries(
     weights
         The weights of the people; None for 1 each.
     forms, precisions
-        The form of each person, and 1 / v(f) of the forms.
+        The form of each person, and 1 / v(f) of it.
     """
     u = np.ones(len(entries)) if weights is None else weights.copy()
+    if family == "linear":
+        u *= precisions
+        inverse = checked_inverse(design.T @ (design * u[:, None]))
+        values = inverse @ (design.T @ (u * entries))
+        scores = design * (u * (entries - design @ values))[:, None]
+        return values, inverse @ (scores.T @ scores) @ inverse, "sandwich"
     bounds, is_exact = np.zeros((2, len(entries))), weights is None
-    for form in np.unique(forms).tolist():
+    for form in np.unique(forms):
         rows = forms == form
-        if family == "linear":
-            u[rows] *= precisions[form]
-            continue
         given = entries[rows]
         low, high = min(given.min(), 0.0), max(given.max(), 1.0)
         bounds[:, rows] = [[low], [high]]
@@ -261,11 +264,6 @@ def fit_entries(
         # The largest variance within the bounds over that of the entries: 1 for two values.
         u[rows] *= (mean - low) * (high - mean) / spread if spread > 0 else 1.0
         is_exact &= len(np.unique(given)) <= 2
-    if family == "linear":
-        inverse = checked_inverse(design.T @ (design * u[:, None]))
-        values = inverse @ (design.T @ (u * entries))
-        scores = design * (u * (entries - design @ values))[:, None]
-        return values, inverse @ (scores.T @ scores) @ inverse, "sandwich"
     values, information, sandwich = _fit_logit(design, entries, u, *bounds)
     return (values, information, "information") if is_exact else (values, sandwich, "sandwich")
 
@@ -278,15 +276,15 @@ def _fit_logit(
     for _ in range(MAX_STEPS):
         mu, slope = mean_of(design @ beta, "logit")
         residuals, lead = entries - mu, slope / ((mu - low) * (high - mu))
-        scores = design * (weights * lead * residuals)[:, None]
-        expected = weights * lead * slope
+        pull, expected = weights * lead * residuals, weights * lead * slope
         inverse = checked_inverse(design.T @ (design * expected[:, None]))
         if largest < 1e-10:
             turn = residuals * lead * ((1.0 - 2.0 * mu) - lead * (low + high - 2.0 * mu))
             observed = expected - weights * turn
             information = checked_inverse(design.T @ (design * observed[:, None]))
+            scores = design * pull[:, None]
             return beta, information, inverse @ (scores.T @ scores) @ inverse
-        step = inverse @ scores.sum(axis=0)
+        step = inverse @ (design.T @ pull)
         largest = float(np.abs(design @ step).max())
         beta = beta + step * MAX_CHANGE / max(largest, MAX_CHANGE)
     raise _undetermined()

@@ -1,11 +1,10 @@
 """Regressions as users see them: the formula, "ill ~ age + sex", its columns, and the result.
 
-The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an interaction, `- 1` leaves
-out the intercept, and `C(x)` treats numbers as categories.  A name is a column as it is written,
-also with dots, dashes or blanks (the longest known name counts), or in backticks.  Categories have
-treatment coding: one column for each value but the first, `sex[T.m]`; without an intercept the
-first categorical term has all values.  The outcome may name the value that counts,
-`job[nurse] ~ age`.  The estimator is in `maximum_likelihood`.
+The grammar is a part of that of R and patsy: `+` adds a term, `a:b` is an interaction, `1` stands
+for the intercept alone, and `C(x)` treats numbers as categories.  A name is a column as it is
+written, also with dots, dashes or blanks (the longest known name counts), or in backticks.
+Categories have treatment coding: one column for each value but the first, `sex[T.m]`.  The outcome
+may name the value that counts, `job[nurse] ~ age`.  The estimator is in `maximum_likelihood`.
 """
 
 import os
@@ -36,14 +35,14 @@ class Variable(NamedTuple):
     values: NDArray[Any]
     levels: tuple[str, ...] = ()
 
-    def columns(self, name: str, full: bool) -> dict[str, Floats]:
-        """Return the columns of a term by label; `full` for all categories."""
+    def columns(self, name: str) -> dict[str, Floats]:
+        """Return the columns of a term by label."""
         if not self.levels:
             return {name: self.values}
         return {
-            f"{name}[{'' if full else 'T.'}{level}]": (self.values == code).astype(np.float64)
+            f"{name}[T.{level}]": (self.values == code).astype(np.float64)
             for code, level in enumerate(self.levels)
-            if full or code
+            if code
         }
 
 
@@ -52,15 +51,15 @@ class Formula(NamedTuple):
 
     Examples
     --------
-    >>> formula = parse_formula("ill ~ age + sex + age:sex - 1", ["ill", "age", "sex"])
-    >>> formula.outcome, formula.names, formula.intercept
-    ('ill', ('age', 'sex'), False)
+    >>> formula = parse_formula("ill ~ age + sex + age:sex", ["ill", "age", "sex"])
+    >>> formula.outcome, formula.names
+    ('ill', ('age', 'sex'))
     >>> columns = {
     ...     "age": Variable(np.array([1.0, 2.0])),
     ...     "sex": Variable(np.array([0, 1]), ("f", "m")),
     ... }
     >>> formula.design(columns, 2)[0]
-    ('age', 'sex[f]', 'sex[m]', 'age:sex[T.m]')
+    ('Intercept', 'age', 'sex[T.m]', 'age:sex[T.m]')
     """
 
     text: str
@@ -68,7 +67,6 @@ class Formula(NamedTuple):
     event: str | None
     terms: tuple[tuple[str, ...], ...]
     categories: frozenset[str]
-    intercept: bool
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,19 +77,15 @@ class Formula(NamedTuple):
         self, variables: Mapping[str, Variable], rows: int
     ) -> tuple[tuple[str, ...], Floats]:
         """Return the design matrix with this number of rows, and the names of its columns."""
-        columns: dict[str, Floats] = {"Intercept": np.ones(rows)} if self.intercept else {}
-        full = not self.intercept
+        columns: dict[str, Floats] = {"Intercept": np.ones(rows)}
         for term in self.terms:
             products: dict[str, Floats] = {"": np.ones(rows)}
             for name in term:
-                made = variables[name].columns(name, full and len(term) == 1)
                 products = {
                     f"{left}:{right}" if left else right: one * two
                     for left, one in products.items()
-                    for right, two in made.items()
+                    for right, two in variables[name].columns(name).items()
                 }
-            if len(term) == 1 and variables[term[0]].levels:
-                full = False
             columns.update(products)
         return tuple(columns), np.stack(list(columns.values()), axis=-1)
 
@@ -100,35 +94,28 @@ def parse_formula(text: str, known: Iterable[str]) -> Formula:
     """Return a parsed formula of known columns; a mistake raises in one line."""
     columns = sorted(known, key=len, reverse=True)
     name = f"(?:{'|'.join(map(re.escape, columns))})(?![\\w.])|`[^`]*`|[^\\W\\d][\\w.]*"
-    factor = re.compile(rf"\s*(?:([01])(?![\w.])|(C\()?\s*({name})\s*(?(2)\)))\s*")
+    factor = re.compile(rf"\s*(?:1(?![\w.])|(C\()?\s*({name})\s*(?(1)\)))\s*")
     left, sign, right = _checks.text(text, "formula").partition("~")
     outcome = re.fullmatch(rf"\s*({name})(?:\[(.*)\])?\s*", left)
     if not sign or "~" in right or outcome is None:
         raise _mistake(text, "it must be OUTCOME ~ TERMS, such as ill ~ age + sex")
     terms, categories = list[tuple[str, ...]](), set[str]()
-    position, joined, intercept = 0, "+", True
+    position, joined = 0, "+"
     while joined:
         found = factor.match(right, position)
         if found is None:
             rest = right[position:].strip() or "the end"
             raise _mistake(text, f"a column is expected at {rest!r}")
-        if found[1] and joined != ":":
-            intercept = (found[1] == "1") == (joined == "+")
-        elif found[1] or joined == "-":
-            raise _mistake(text, "only the intercept can be left out, by - 1")
-        else:
-            column = _known(found[3], columns, text)
-            categories |= {column} if found[2] else set()
+        if found[2]:  # else it is the intercept, which every regression has
+            column = _known(found[2], columns, text)
+            categories |= {column} if found[1] else set()
             before = terms.pop() if joined == ":" and terms else ()
             terms.append((*before, column))
         joined, position = right[found.end() : found.end() + 1], found.end() + 1
-        if joined not in "+-:":
+        if joined not in "+:":
             raise _mistake(text, f"'+' is expected at {right[found.end() :].strip()!r}")
-    if not terms and not intercept:
-        raise _mistake(text, "it must have a term")
-    ordered, explained = sorted(dict.fromkeys(terms), key=len), _known(outcome[1], columns, text)
-    chosen = tuple(ordered), frozenset(categories), intercept
-    return Formula(text.strip(), explained, outcome[2], *chosen)
+    explained, ordered = _known(outcome[1], columns, text), sorted(dict.fromkeys(terms), key=len)
+    return Formula(text.strip(), explained, outcome[2], tuple(ordered), frozenset(categories))
 
 
 def _known(name: str, columns: Sequence[str], text: str) -> str:

@@ -196,19 +196,21 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
 def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float) -> Limits:
     """Return estimates and limits of l(x, x', S) for every x' and S, at a one-sided level."""
     minimum, maximum = np.exp(-sets.contrast), np.exp(sets.contrast)
-    only_x = PairTerms(terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes)
-    numerators, denominators, changes = [], [], []
-    for part in (only_x, terms):
+
+    def ratio_parts(part: PairTerms) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return N and D, and their deviations by group."""
         whole = part.marginal[:, :, None]
         numerator = minimum * whole + (1.0 - minimum) * _set_sums(part, orders, sets)
-        denominators.append(whole.sum(axis=0))
-        numerators.append(
-            np.clip(numerator.sum(axis=0), minimum * denominators[-1], denominators[-1])
-        )
-        changes.append([_deviations(groups, terms.sizes) for groups in (numerator, whole)])
-    above, below = numerators[0] * denominators[1], numerators[1] * denominators[0]
-    rises = changes[0][0] * denominators[1] + numerators[0] * changes[1][1]
-    falls = changes[1][0] * denominators[0] + numerators[1] * changes[0][1]
+        total = whole.sum(axis=0)
+        clipped = np.clip(numerator.sum(axis=0), minimum * total, total)
+        return clipped, total, _deviations(numerator, terms.sizes), _deviations(whole, terms.sizes)
+
+    only_x = PairTerms(terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes)
+    n_x, d_x, change_n_x, change_d_x = ratio_parts(only_x)
+    n, d, change_n, change_d = ratio_parts(terms)
+    above, below = n_x * d, n * d_x
+    rises = change_n_x * d + n_x * change_d
+    falls = change_n * d_x + n * change_d_x
     low, high = np.clip(_fieller(below, above, falls, rises, level), minimum, maximum)
     ratio = np.divide(above, below, out=np.ones_like(above), where=below > 0)
     with np.errstate(divide="ignore"):
@@ -347,24 +349,20 @@ def analyse_reports(
         raise InputError(f"the attributes must have at most {MAX_VALUES:,} values in all")
     sums = {pair: PairSums(plan, pair) for pair in combinations(names, 2)}
     add_reports(source, list(sums.values()))
-    found = {pair: one for pair, one in sums.items() if one.people}
-    releases = {name: _release(plan, name) for name in names}
-    ordered = [
-        (target, origin)
-        for target, origin in permutations(names, 2)
-        if (target, origin) in found or (origin, target) in found
-        if releases[origin].mechanism is not None
-    ]
-    if not ordered and len(names) > 1:
+    terms = dict[tuple[str, str], PairTerms]()
+    for (first, second), one in sums.items():
+        if one.people:
+            terms[first, second], terms[second, first] = one.terms(), one.terms(transposed=True)
+    releases, leaks = {name: _release(plan, name) for name in names}, {}
+    for pair in permutations(names, 2):
+        release = releases[pair[1]]
+        if pair in terms and release.mechanism is not None:
+            # A mechanism that does not state its likely sets may have any set.
+            sets = release.sets("report") or LikelySets("all", release.epsilon)
+            value, low, high = leakage_interval(terms[pair], sets, level)
+            leaks[pair] = Leak(*pair, value, (low, high))
+    if not leaks and len(names) > 1:
         raise InputError("no two attributes are asked together, so no leakage can be estimated")
-    leaks = {}
-    for pair in ordered:
-        release, is_first = releases[pair[1]], pair in found
-        terms = found[pair if is_first else pair[::-1]].terms(transposed=not is_first)
-        # A mechanism that does not state its likely sets may have any set.
-        sets = release.sets("report") or LikelySets("all", release.epsilon)
-        value, low, high = leakage_interval(terms, sets, level)
-        leaks[pair] = Leak(*pair, value, (low, high))
     return ReportAnalysis(leaks, level, releases, source.records)
 
 

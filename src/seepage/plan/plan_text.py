@@ -24,9 +24,8 @@ FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 
 def headline(plan: Plan) -> str:
     """Return the plan in one line: forms, attributes, budgets, largest total and guarantee."""
-    by_form = zip(plan.forms, plan.form_mechanisms, strict=True)
-    products = [mechanisms for form, mechanisms in by_form if form.is_product]
-    rounded = {float(f"{m.epsilon:.4g}") for form in products for m in form.values()}
+    products = [form for form in plan.forms if form.is_product]
+    rounded = {float(f"{epsilon:.4g}") for form in products for epsilon in form.epsilons}
     parts = [f"epsilon {span(rounded)}"] if rounded else []
     shaped = len(plan.forms) - len(products)
     parts += [f"{shaped} shaped"] if shaped else []
