@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
+from seepage import _checks
 from seepage.data.table import SPARK, is_spark_frame
 from seepage.data.table.column import PARTITION_STRIDE
 from seepage.data.table.sources import PARQUET, Source, columnar_source, find_files
@@ -48,15 +49,11 @@ def spark_session(master: str | None = None) -> "SparkSession":
         Master URL of a session started here: `local[2]`, `spark://host:7077`, ...; by default all
         cores of this machine.
     """
+    _checks.need("pyspark", "seepage[spark]", "Spark")
     with without_pandas_warning():
-        try:
-            from pyspark import SparkContext
-            from pyspark.sql import SparkSession
-        except ImportError:
-            raise InputError(
-                "Spark needs the package pyspark, which is not installed: pip install "
-                "seepage[spark]"
-            ) from None
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
         session: SparkSession | None = SparkSession.getActiveSession()
         if session is None and SparkContext._active_spark_context is not None:
             session = SparkSession.builder.getOrCreate()
