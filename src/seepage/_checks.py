@@ -315,17 +315,13 @@ def generator(rng: Any, name: str = "rng") -> "np.random.Generator":
     return np.random.default_rng(None if rng is None else integer(rng, name, 0))
 
 
-def seed(rng: Any, name: str = "rng", maximum: int | None = None) -> int | None:
+def seed(
+    rng: Any, name: str = "rng", maximum: int | None = None, *, required: bool = False
+) -> int | None:
     """Return an integer of at least 0, drawn for a `numpy.random.Generator`; or None."""
     if type(rng).__name__ == "Generator" and hasattr(rng, "integers"):
         rng = int(rng.integers(2**63))
-    return None if rng is None else integer(rng, name, 0, maximum)
-
-
-def set_seed(options: Any, maximum: int | None = None, *, required: bool = False) -> None:
-    """Replace the field `rng` of frozen options by its `seed`; None raises if it is required."""
-    given = seed(options.rng, "rng", maximum)
-    object.__setattr__(options, "rng", integer(given, "rng", 0) if required else given)
+    return None if rng is None and not required else integer(rng, name, 0, maximum)
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:

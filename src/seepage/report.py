@@ -17,7 +17,7 @@ from seepage._pages import render_page, template_text
 from seepage._results import delta_text, lower_text, upper_text
 from seepage.analysis import Analysis
 from seepage.charts import inline_svg
-from seepage.charts.results import about_chart
+from seepage.charts.results import about_chart, totals_chart
 from seepage.data import MISSING, how_many, sample_caution, short_list
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -323,8 +323,10 @@ def _totals_picture(analysis: Analysis) -> Markup | None:
     if not analysis.totals.totals:
         return None
     limits = {judgement.attribute: judgement.limit for judgement in by_urgency(analysis.verdict)}
-    chart = analysis.totals.chart(analysis.name, limits)
-    return inline_svg(chart, f"Totals of {len(limits)} attributes, in nats")
+    known = analysis.totals.chart_rows()
+    rows = [r | {"limit": limits[name]} for name in limits for r in known if r["attribute"] == name]
+    title = f"Totals of {len(limits)} attributes, in nats"
+    return inline_svg(totals_chart(rows, analysis.name), title)
 
 
 def _evidence(analysis: Analysis) -> tuple[str, list[JointWitness]] | None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Codes, Integers
-from seepage._options import method_takes
+from seepage._options import method_takes, option
 from seepage._results import Result
 from seepage.data import Domain, how_many
 from seepage.data.counting import PairAccumulator
@@ -67,20 +67,12 @@ class RecordOptions(DataOptions):
         Columns without two answers that are common enough are left out, unless in `keep`.
     """
 
-    sample: int | None = None
-    rng: Any = 0
-    scope: str = "table"
-    answers: str = "as-is"
+    sample: int | None = option(None, check=partial(_checks.integer, minimum=1))
+    rng: Any = option(0, check=_checks.seed)
+    scope: str = option("table", check=partial(_checks.choice, options=("table", "population")))
+    answers: str = option("as-is", check=partial(_checks.choice, options=ANSWERS))
     order: Mapping[str, Sequence[str]] = field(default_factory=dict)
     keep: Collection[str] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _checks.choice(self.scope, "scope", ("table", "population"))
-        _checks.choice(self.answers, "answers", ANSWERS)
-        if self.sample is not None:
-            _checks.integer(self.sample, "sample", 1)
-        _checks.set_seed(self)
 
     @property
     def merges_answers(self) -> bool:

@@ -55,10 +55,6 @@ def _one_of(*options: str) -> dict[str, Any]:
     return {"choices": options, "check": partial(_checks.choice, options=options)}
 
 
-def _seed(value: Any, what: str) -> int:
-    return _checks.integer(_checks.seed(value, what, MAX_SEED), what, 0)
-
-
 def wanted_statistics(value: Any, what: str = "want") -> list[Any]:
     """Return wanted statistics: texts, and lists of names."""
     given = [value] if isinstance(value, str) else _checks.items(value, what)
@@ -202,7 +198,7 @@ class DesignOptions(PlanningOptions):
     )
     shape: str = option("forms", **_one_of("never", "forms"))
     seconds: float = option(15.0, check=time_limit)
-    rng: Any = option(0, name="seed", check=_seed)
+    rng: Any = option(0, name="seed", check=partial(_checks.seed, maximum=MAX_SEED, required=True))
 
     def __post_init__(self) -> None:
         super().__post_init__()

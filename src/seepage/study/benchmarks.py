@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._options import MECHANISMS, takes
+from seepage._options import MECHANISMS, option, takes
 from seepage._results import Result
 from seepage.data import for_each, how_many, sample_caution
 from seepage.data.inputs import as_pairs
@@ -47,7 +48,7 @@ class BenchmarkOptions(DataOptions):
 
     epsilons: Any = field(default=(1.0, 3.0, 5.0), kw_only=False)
     delta: Any = 0.0
-    rng: int = 0
+    rng: int = option(0, check=partial(_checks.seed, required=True))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,7 +56,6 @@ class BenchmarkOptions(DataOptions):
         if 0 in budgets:
             raise _checks.violation("epsilon", "above 0", 0.0, "; results are relative to it")
         object.__setattr__(self, "epsilons", budgets)
-        _checks.set_seed(self, required=True)
 
     def counted(self, data: Mapping[str, Any]) -> dict[str, PairCounts]:
         """Return the pair counts of the data sets; raise for one with a single attribute."""

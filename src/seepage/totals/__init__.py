@@ -15,7 +15,7 @@ Exact totals for the population that the records were drawn from, also of a form
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -264,18 +264,18 @@ class TotalsComparison(Result):
             raise GuaranteeError(self.unavailable[guarantee])
         return by_guarantee[guarantee]
 
-    def chart(self, name: str = "", limits: Mapping[str, float | None] | None = None) -> Any:
+    def chart_rows(self) -> list[dict[str, Any]]:
+        """Return all totals as rows for a chart, refuted assumptions marked."""
+        return [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
+
+    def chart(self, name: str = "") -> Any:
         """Return all totals in one Altair chart, titled with the data's name if given.
 
-        Refuted assumptions are marked.  With `limits` by attribute, these are drawn too, and the
-        attributes are in their order.
+        Refuted assumptions are marked.
         """
         from seepage.charts.results import totals_chart
 
-        rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
-        if limits is not None:
-            rows = [r | {"limit": limits[k]} for k in limits for r in rows if r["attribute"] == k]
-        return totals_chart(rows, _checks.text(name, "name"))
+        return totals_chart(self.chart_rows(), _checks.text(name, "name"))
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
