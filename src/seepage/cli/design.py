@@ -209,7 +209,7 @@ def _attributes_text(plan: Any, precision: Any) -> str:
             within = f"{points(precision.width(precision.strategies[0], name))} points"
         rows.append([name, told, limit, within])
     errors = plan.provenance.settings["design"]["wanted"].items()
-    rows += [[wanted, "", "", f"error {error:.3g}"] for wanted, error in errors]
+    rows += [[wanted, "", "", f"error {float(error):.3g}"] for wanted, error in errors]
     return aligned(rows, most=SHOWN_ATTRIBUTES)
 
 

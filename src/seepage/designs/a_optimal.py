@@ -18,13 +18,12 @@ public values leak besides the reports.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats
+from seepage._numerics import Floats, Integers
 from seepage.designs.form import Form, Strategy
 from seepage.designs.form_problem import MAX_BUDGET, FormProblem, equal_split
 from seepage.designs.report_channels import stored_number
@@ -271,98 +270,59 @@ def compare_designs(
         The forms of the design, and its error of each attribute.
     """
     asked = np.flatnonzero(problem.collected & (problem.importance[: len(problem.domain)] > 0))
-    indices, strategies = asked.tolist(), list[Strategy]()
+    names, found = [problem.domain.names[j] for j in asked], list[Strategy]()
     limit, precisions = float(problem.limits.min()), problem.precisions
-    names = [problem.domain.names[j] for j in indices]
-    strategy = partial(_strategy, names)
+
+    def add(name: str, rests_on: str, errors: Iterable[float], record: float) -> None:
+        strategy = Strategy(
+            name=name,
+            rests_on=rests_on,
+            certified=name not in BEYOND,
+            errors=dict(zip(names, map(stored_number, errors), strict=True)),
+            record=stored_number(record),
+        )
+        found.append(strategy)
+
+    def best_precisions(budget: float) -> Floats:
+        return np.array([precisions.best(j, budget) for j in asked.tolist()])
+
     if not problem.public:
-        row = [precisions.best(j, equal_split(limit, len(indices))) for j in indices]
-        strategies.append(strategy(SPLIT, "worst", _errors(row, people), limit))
+        add(SPLIT, "worst", _errors(best_precisions(equal_split(limit, len(asked))), people), limit)
     if full_forms:
-        best = min(full_forms, key=lambda form: (1 / problem.row(form)[asked]).sum())
-        full_errors = _errors(problem.row(best)[asked], people)
-        strategies.append(strategy(CALIBRATED, best.guarantee, full_errors, best.record))
-    strategies += _smp(problem, singles, indices, strategy, people)
+        full = min(full_forms, key=lambda form: (1 / problem.row(form)[asked]).sum())
+        add(CALIBRATED, full.guarantee, _errors(problem.row(full)[asked], people), full.record)
+    ascending = sorted(singles, key=lambda form: float(problem.row(form).max()))
+    best = {problem.indices(form): form for form in ascending}
+    each = np.array([problem.row(best[j,])[j] for j in asked.tolist()])
+    budget = max(best[j,].max_budget for j in asked.tolist())
+    is_within = problem.fixed_caps and budget <= limit and not problem.public
+    guarantee = "worst" if is_within else "exact"
+    add(UNIFORM_SMP, guarantee, _errors(each * (1 / len(asked)), people), budget)
+    add(OPTIMAL_SMP, guarantee, _errors(_best_smp(problem, asked, each), people), budget)
     record = max(form.record for form in forms)
-    strategies += _beyond_limits(problem, indices, strategy, people, record)
+    rival = _best_smp(problem, asked, best_precisions(min(record, MAX_BUDGET)))
+    add(RECORD_SMP, "exceeds the limits", _errors(rival, people), record)
+    without = [precisions.sampling_variance(j) / people for j in asked.tolist()]
+    add(NO_NOISE, "exceeds the limits", without, math.inf)
     name = DESIGN if all(form.is_product for form in forms) else SHAPED
     guarantees = ", ".join(sorted({form.guarantee for form in forms}))
-    return (*strategies, strategy(name, guarantees, errors[asked].tolist(), record))
+    add(name, guarantees, errors[asked].tolist(), record)
+    return tuple(found)
 
 
-def _strategy(
-    asked: Sequence[str], name: str, rests_on: str, errors: Iterable[float], record: float
-) -> Strategy:
-    """Return a strategy for the attributes asked, certified if it keeps the limits."""
-    return Strategy(
-        name=name,
-        rests_on=rests_on,
-        certified=name not in BEYOND,
-        errors=dict(zip(asked, map(stored_number, errors), strict=True)),
-        record=stored_number(record),
-    )
-
-
-def _beyond_limits(
-    problem: FormProblem,
-    asked: Sequence[int],
-    strategy: Callable[..., Strategy],
-    people: int,
-    record: float,
-) -> list[Strategy]:
-    """Return SMP with the record's epsilon as the budget of its one report, and no noise at all."""
-    precisions, exceeded, clear = problem.precisions, "exceeds the limits", list[float]()
-    each = np.array([precisions.best(j, min(record, MAX_BUDGET)) for j in asked])
-    smp = _errors(each * _best_single_shares(problem, asked, each), people)
-    for j in asked:
-        rows, f = precisions.rows.get(j, np.eye(precisions.sizes[j])), precisions.frequencies[j]
-        clear.append(float(f @ (rows**2).sum(axis=0) - precisions.squares[j]) / people)
-    return [
-        strategy(RECORD_SMP, exceeded, smp, record),
-        strategy(NO_NOISE, exceeded, clear, math.inf),
-    ]
-
-
-def _smp(
-    problem: FormProblem,
-    singles: Sequence[Form],
-    asked: Sequence[int],
-    strategy: Callable[..., Strategy],
-    people: int,
-) -> list[Strategy]:
-    """Return SMP with uniform and with the best shares, by the best mechanism per attribute."""
-    best: dict[int, Form] = {}
-    for form in singles:
-        (j,) = problem.indices(form)
-        if j not in best or problem.row(form)[j] > problem.row(best[j])[j]:
-            best[j] = form
-    if not all(j in best for j in asked):
-        return []
-    precisions = np.array([problem.row(best[j])[j] for j in asked])
-    optimal = _best_single_shares(problem, asked, precisions)
-    uniform = np.full(len(asked), 1 / len(asked))
-    record = max(best[j].max_budget for j in asked)
-    within = problem.fixed_caps and record <= float(problem.limits.min())
-    guarantee = "worst" if within and not problem.public else "exact"
-    return [
-        strategy(name, guarantee, _errors(precisions * shares, people), record)
-        for name, shares in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
-    ]
-
-
-def _best_single_shares(problem: FormProblem, asked: Sequence[int], precisions: Floats) -> Floats:
-    """Return the best shares of forms of one attribute each, in closed form.
+def _best_smp(problem: FormProblem, asked: Integers, precisions: Floats) -> Floats:
+    """Return the precisions pi_j P_j of forms of one attribute each with the best shares pi.
 
     With precision P_j of one report: pi_j ~ sqrt(w_j / P_j) for the mean of w_j / (pi_j P_j), and
     pi_j ~ c_j / P_j for the largest c_j / (pi_j P_j).
     """
     if problem.scale is None:
-        shares = np.sqrt(problem.importance[list(asked)] / precisions)
+        shares = np.sqrt(problem.importance[asked] / precisions)
     else:
-        shares = problem.scale[list(asked)] / precisions
-    return np.asarray(shares / shares.sum())
+        shares = problem.scale[asked] / precisions
+    return np.asarray(precisions * (shares / shares.sum()))
 
 
-def _errors(precisions: Sequence[float] | Floats, people: int) -> list[float]:
+def _errors(precisions: Floats, people: int) -> list[float]:
     """Return 1 / (n P) of each precision P, for n people."""
-    return [1 / (people * float(precision)) for precision in precisions]
+    return [1 / (people * precision) for precision in precisions.tolist()]

@@ -268,6 +268,11 @@ class Precisions:
         """Return the highest precision of attribute j from one report of a pure mechanism."""
         return self.of_mechanism(j, self.best_mechanism(j, epsilon), epsilon)
 
+    def sampling_variance(self, j: int) -> float:
+        """Return the variance of one answer without noise, of the statistic that is wanted."""
+        rows = self.rows.get(j, np.eye(self.sizes[j]))
+        return float(self.frequencies[j] @ (rows**2).sum(axis=0) - self.squares[j])
+
     def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
         """Return V[f, :], the precision of every quantity from one report of a form."""
         row = np.zeros(len(self.quantities))

@@ -94,7 +94,7 @@ class Provenance(Stored, frozen=True, kw_only=True):
             records=pairs.records,
             population=msgspec.UNSET if pairs.population is None else pairs.population,
             seepage=__version__,
-            settings=msgspec.json.decode(msgspec.json.encode(settings, enc_hook=json_ready)),
+            settings=msgspec.json.decode(msgspec.json.encode(json_ready(settings))),
             person=msgspec.UNSET if person is None else person,
         )
 
