@@ -22,6 +22,15 @@ def folder(tmp_path_factory):
     return place
 
 
+def test_a_wanted_mean_without_importance_has_an_infinite_error(folder):
+    """No form need ask for it, and infinity is a text in the settings of a plan."""
+    options = "--scope", "table", "--shape", "never", "--seconds", 1
+    wanted = "--want", "mean age = 1, 2, 3", "--importance", "age=0"
+    done = run("design", "survey.csv", "--limit", 2, *options, *wanted, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "error inf" in done.stdout
+
+
 def test_a_design_is_printed_and_saved(folder):
     done = run(
         *(
