@@ -23,7 +23,7 @@ from seepage.designs import CalibrationOptions, positive_limit
 from seepage.designs.form_problem import attribute_masks
 from seepage.errors import InputError, Setting
 from seepage.leakage.matrix import leakage_matrix
-from seepage.leakage.release import PUBLIC, releases
+from seepage.leakage.release import PUBLIC, Release, releases
 from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.likelihood_columns import JointWitness, likelihood_columns
 from seepage.totals.total import choose_guarantee, total_leakage
@@ -62,17 +62,15 @@ class Problem:
         Mask of the attributes that are collected, and so get a budget.
     public
         Mask of the public attributes: identity release (epsilon = infinity).
-    mechanism
-        The mechanism of each attribute by name; None for the bound over all mechanisms.
     guarantee, options
-        The guarantee of the totals, and further keywords of `total_leakage`.
+        The guarantee of the totals, and further keywords of `total_leakage`: `mechanism` by
+        attribute, with "public", and `delta` by attribute, 0 for those not collected.
     """
 
     data: PairCounts | Records
     limits: Floats
     collected: Booleans
     public: Booleans
-    mechanism: tuple[str | None, ...]
     guarantee: str
     options: Mapping[str, Any]
 
@@ -90,25 +88,10 @@ class Problem:
         """Return the budget of each attribute: 0 for those not collected."""
         return np.where(self.collected, budgets, 0.0)
 
-    @cached_property
-    def release_names(self) -> dict[str, Any]:
-        """Mechanisms by attribute, "public" included: an argument of `leakage_matrix`.
-
-        An attribute that is not collected has delta 0, and no mechanism that needs another.
-        """
-        masks = zip(self.public, self.collected, self.mechanism, strict=True)
-        releases = [
-            PUBLIC if public else name if collected or not _needs_delta(name) else None
-            for public, collected, name in masks
-        ]
-        return dict(zip(self.domain.names, releases, strict=True))
-
-    @cached_property
-    def deltas(self) -> dict[str, float]:
-        """The delta of each attribute; 0 for those not collected."""
-        given = for_each(self.domain, self.options["delta"], "delta")
-        deltas = np.where(self.collected, [_checks.delta(value) for value in given], 0.0)
-        return dict(zip(self.domain.names, deltas.tolist(), strict=True))
+    def releases(self, budgets: Floats) -> list[Release]:
+        """Return the release of each attribute at some budgets, 0 for those not collected."""
+        mechanism, delta = self.options["mechanism"], self.options["delta"]
+        return releases(self.domain, self.epsilons(budgets), mechanism, delta)
 
     @property
     def max_budget(self) -> float:
@@ -134,16 +117,19 @@ def make_problem(data: PairCounts | Records, options: CalibrationOptions, scope:
         raise InputError("at least one attribute must be collected, all are public or left out")
     limits = np.array([positive_limit(value) for value in for_each(domain, options.limit, "limit")])
     limits[is_public] = np.inf
-    names = tuple(for_each(domain, options.mechanism, "mechanism"))
-    return Problem(
-        data,
-        limits,
-        collected,
-        is_public,
-        names,
-        options.guarantee,
-        options.of_totals(scope),
-    )
+    given = for_each(domain, options.mechanism, "mechanism")
+    mechanisms = [  # one that needs a delta has none where it is not collected
+        PUBLIC if public else name if asked or not _needs_delta(name) else None
+        for public, asked, name in zip(is_public, collected, given, strict=True)
+    ]
+    each = [_checks.delta(value) for value in for_each(domain, options.delta, "delta")]
+    deltas = np.where(collected, each, 0.0).tolist()
+    by_name = {
+        "mechanism": dict(zip(domain.names, mechanisms, strict=True)),
+        "delta": dict(zip(domain.names, deltas, strict=True)),
+    }
+    chosen = {**options.of_totals(scope), **by_name}
+    return Problem(data, limits, collected, is_public, options.guarantee, chosen)
 
 
 def _needs_delta(name: Any) -> bool:
@@ -153,9 +139,8 @@ def _needs_delta(name: Any) -> bool:
 def totals_at(problem: Problem, epsilons: Floats, **overrides: Any) -> TotalLeakage:
     """Return every attribute's total at some budgets; keywords override the problem's options."""
     options = {"guarantee": problem.guarantee, **problem.options, **overrides}
-    options["delta"] = problem.deltas
     budgets = dict(zip(problem.domain.names, epsilons.tolist(), strict=True))
-    return total_leakage(problem.data, budgets, mechanism=problem.release_names, **options)
+    return total_leakage(problem.data, budgets, **options)
 
 
 def equal_budgets(problem: Problem) -> Floats:
@@ -260,9 +245,13 @@ def _scope(options: CalibrationOptions, counted: PairCounts | Records) -> str:
 def _guarantee(guarantee: str, problem: Problem) -> str:
     unproven = _without_monotone_totals(problem)
     if guarantee == "auto":
-        names, deltas = problem.release_names, problem.deltas
         ones = np.ones(len(problem.domain))
-        matrix = leakage_matrix(problem.pairs, ones, mechanism=names, delta=deltas)
+        matrix = leakage_matrix(
+            problem.pairs,
+            ones,
+            mechanism=problem.options["mechanism"],
+            delta=problem.options["delta"],
+        )
         chosen = choose_guarantee(problem.data, matrix, problem.options["scope"])
         return "merged" if unproven and chosen == "exact" else chosen
     if guarantee == "exact" and unproven:
@@ -291,20 +280,15 @@ def _without_monotone_totals(problem: Problem) -> str | None:
     """
     if problem.options["scope"] != "population":
         return None
-    names = problem.release_names
     lowest, highest = (
-        releases(
-            problem.domain,
-            problem.epsilons(np.full_like(problem.limits, budget)),
-            names,
-            problem.deltas,
-        )
+        problem.releases(np.full_like(problem.limits, budget))
         for budget in (MIN_BUDGET, problem.max_budget)
     )
     for k in np.flatnonzero(problem.collected):
         low, high = lowest[k].sets("report"), highest[k].sets("report")
         if low is None or high is None or (low.kind, low.size) != (high.kind, high.size):
-            return problem.mechanism[k]
+            unproven: str | None = problem.options["mechanism"][problem.domain.names[k]]
+            return unproven
     return None
 
 
@@ -343,8 +327,7 @@ def refutations(
     problem: Problem, epsilons: Floats, targets: Sequence[int], progress: Progress | None = None
 ) -> dict[int, JointWitness]:
     """Return the witnesses above the limit of their target, by index of the target."""
-    released = releases(problem.domain, epsilons, problem.release_names, problem.deltas)
-    columns = likelihood_columns(problem.domain, released, "report")
+    columns = likelihood_columns(problem.domain, problem.releases(epsilons), "report")
     witnesses, rng = dict[int, JointWitness](), int(problem.options["rng"] or 0)
     assert isinstance(problem.data, Records)
     for done, target in enumerate(targets, start=1):
