@@ -18,7 +18,7 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
 from seepage.leakage.release import LikelySets
 from seepage.mechanisms.exact_draws import MAX_EPSILON, Randomness, float_above
-from seepage.mechanisms.histogram import HistogramEncoding
+from seepage.mechanisms.histogram import MAX_ENTRY, HistogramEncoding
 from seepage.mechanisms.reports import VectorReports
 
 MAX_PROFILE = 1e4
@@ -133,6 +133,7 @@ class Gaussian(HistogramEncoding):
     def log_likelihood(self, reports: VectorReports) -> Floats:
         """Return ln P(report given u) less that of noise around the zero vector."""
         self.check_reports(reports)
+        reports.check_within(-MAX_ENTRY, MAX_ENTRY)
         return np.asarray((reports.vectors - 0.5) / self.sigma / self.sigma)
 
     @cached_property

@@ -130,7 +130,6 @@ class HistogramEncoding(Mechanism):
         super().check_reports(reports)
         if reports.vectors.ndim != 2 or reports.vectors.shape[1] != self.k:
             raise InputError(f"reports must hold vectors of {self.k} numbers", parameter="reports")
-        reports.check_within(-MAX_ENTRY, MAX_ENTRY)
 
     def check_drawn(self, reports: Any) -> None:
         """Raise where an entry is outside [-reach, 1 + reach], or NaN."""
@@ -143,6 +142,7 @@ class HistogramEncoding(Mechanism):
         With a uniform prior its posterior is the largest.  Laplace noise has the same likelihood
         ratio for every entry above 1, so posteriors tie; all rules for ties have the same hit rate.
         """
+        reports.check_within(-MAX_ENTRY, MAX_ENTRY)
         vectors = reports.vectors
         return guess_supported(vectors == vectors.max(axis=1, keepdims=True), source)
 
@@ -215,6 +215,7 @@ class SHE(HistogramEncoding):
     def log_likelihood(self, reports: VectorReports) -> Floats:
         """Return ln P(report given u) less that of noise around the zero vector."""
         self.check_reports(reports)
+        reports.check_within(-MAX_ENTRY, MAX_ENTRY)
         return np.asarray(np.clip(2 * reports.vectors - 1, -1.0, 1.0) / self.scale)
 
     @cached_property

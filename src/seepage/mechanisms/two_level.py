@@ -202,7 +202,7 @@ class TwoLevelMechanism(Mechanism):
             return float(1 - self.true / self.size)
         no_other = math.exp((self.k - 1) * log_nearest(1 - self.other))
         unsupported = float(1 - self.true) * (1.0 - no_other / self.k)
-        return unsupported + float(self.true) * not_chosen(float(self.other), self.k)
+        return unsupported + float(self.true) * _not_chosen(float(self.other), self.k)
 
     @property
     def hit_rate(self) -> float:
@@ -377,7 +377,7 @@ class SetMechanism(TwoLevelMechanism):
             raise DamagedReportError(rule, wrong)
 
 
-def not_chosen(q: float, k: int) -> float:
+def _not_chosen(q: float, k: int) -> float:
     """Return the probability that the true value, supported, is not chosen among all supported.
 
     1 - (1 - (1-q)^k) / (k q) where k q > 1; else the same as the integral of 1 - (1-qx)^(k-1)
