@@ -304,14 +304,26 @@ def open_parquet(path: str | Path) -> Iterator["pq.ParquetFile"]:
 def count_bits(words: NDArray[np.uint64], k: int) -> Integers:
     """Return how many rows set each of the first k bits.
 
-    Bytes are counted by their value; a product with the bits of the 256 values counts these.
+    Shift and mask leave every eighth bit of a word in the lowest bit of its byte; 255 such words
+    add up without overflow of a byte, so that one addition counts eight values.  O(n k / 8) word
+    operations for n reports, in blocks that fit the cache.
 
     Examples
     --------
     >>> count_bits(np.array([[0b110], [0b100]], dtype=np.uint64), 3).tolist()
     [0, 1, 2]
     """
-    octets = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
-    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-    columns = octets.T[: -(-k // 8)]
-    return np.concatenate([np.bincount(one, minlength=256) @ bits for one in columns])[:k]
+    width = words.shape[1]
+    side = max(1, 256 // width)
+    totals = np.zeros((width, 8, 8), dtype=np.int64)
+    for start in range(0, len(words), 255 * side):
+        block = words[start : start + 255 * side]
+        groups = -(-len(block) // 255)
+        if left := -len(block) % groups:
+            block = np.pad(block, ((0, left), (0, 0)))
+        stack = block.reshape(-1, groups * width)
+        for index in range(min(8, k)):
+            sums = ((stack >> np.uint64(index)) & np.uint64(0x0101010101010101)).sum(axis=0)
+            octets = sums.astype("<u8", copy=False).view(np.uint8).reshape(groups, width, 8)
+            totals[:, :, index] += octets.sum(axis=0, dtype=np.int64)
+    return totals.ravel()[:k]
