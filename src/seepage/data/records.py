@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -29,7 +30,7 @@ from seepage.data.counting.distinct import (
     pack,
     runs,
 )
-from seepage.data.pairs import PairCounts, pair_offsets
+from seepage.data.pairs import PairCounts
 from seepage.data.table import ANSWERS, DataOptions, uses_spark
 from seepage.errors import DomainError
 
@@ -40,7 +41,7 @@ MAX_CELLS = 1 << 27
 """Maximum size of a joint table of counts: 1 GB."""
 
 MAX_WEIGHTED = 1 << 19
-"""Rows times squared columns up to which pairs are counted with weights rather than by bit."""
+"""Rows times squared columns up to which each table is counted by itself rather than by bit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,23 +286,17 @@ class Records(Result):
 
     @cached_property
     def _pairs(self) -> PairCounts:
-        columns = len(self.domain)
-        few = len(self) * columns**2 <= MAX_WEIGHTED
-        counts = self._weighted_counts() if few else self._counts_by_bit()
-        marginals = [self.marginal(i) for i in range(columns)]
+        columns = range(len(self.domain))
+        few = len(self) * len(columns) ** 2 <= MAX_WEIGHTED
+        if few and max(self.domain.sizes) ** 2 <= MAX_CELLS:
+            tables = [self.counts(pair).reshape(-1) for pair in combinations(columns, 2)]
+            counts = np.concatenate([np.zeros(0, dtype=np.int64), *tables])
+        else:
+            counts = self._counts_by_bit()
+        marginals = [self.marginal(column) for column in columns]
         return PairCounts(
             self.domain, marginals, counts, population=self.population, pooled=self.pooled
         )
-
-    def _weighted_counts(self) -> Integers:
-        """Pair counts of few rows: sums of weights, exact in doubles up to 2^53."""
-        sizes, codes = np.array(self.domain.sizes, dtype=np.int64), self.codes.T.astype(np.int64)
-        first, second = np.triu_indices(len(sizes), 1)
-        offsets = pair_offsets(sizes)
-        cells = offsets[:-1, None] + codes[first] * sizes[second, None] + codes[second]
-        weights = np.broadcast_to(self.weights.astype(np.float64), cells.shape)
-        flat = np.bincount(cells.ravel(), weights.ravel(), minlength=int(offsets[-1]))
-        return flat.astype(np.int64)
 
     def _counts_by_bit(self) -> Integers:
         """Pair counts by the batch kernel: the sum over bits b of 2^b counts of rows with bit b.
