@@ -76,14 +76,9 @@ def _maximised_source(columns: Sequence[LikelihoodColumns]) -> int | None:
 def exact_size(columns: Sequence[LikelihoodColumns]) -> int:
     """Return the number of cells of the largest table that `exact` enumerates."""
     maximised = _maximised_source(columns)
-    largest = 0
-    for target in range(len(columns)):
-        sizes = (
-            column.k if source in (target, maximised) else column.count
-            for source, column in enumerate(columns)
-        )
-        largest = max(largest, math.prod(sizes))
-    return largest
+    counts = [one.k if source == maximised else one.count for source, one in enumerate(columns)]
+    reports = math.prod(counts)
+    return max(reports // count * one.k for count, one in zip(counts, columns, strict=True))
 
 
 def check_exact_size(columns: Sequence[LikelihoodColumns], records: int) -> None:
