@@ -17,7 +17,6 @@ from seepage.data.table import TableOptions
 from seepage.designs.form import Form, Strategy
 from seepage.designs.report_channels import (
     Budget,
-    Question,
     Stored,
     check_frequencies,
     rounded_frequencies,
@@ -242,6 +241,10 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
         As in the file of the plan.
     asking
         The forms that ask for it, each with its number from 1.
+    mechanism
+        The names of the mechanisms that perturb it; None if it is not collected.
+    epsilon, delta
+        The largest stated budget over its forms, 0 if it is not collected, and the largest delta.
     total, total_delta
         Total leakage in nats of all reports of one form about it, the maximum over all forms, and
         its delta.
@@ -252,6 +255,9 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
     """
 
     asking: tuple[tuple[int, Form], ...]
+    mechanism: str | None
+    epsilon: float
+    delta: float
     total: float
     total_delta: float
     form: int
@@ -262,39 +268,20 @@ class PlannedAttribute(StoredAttribute, frozen=True, kw_only=True):
         """Return an attribute of a plan, by its index in the domain, with the plan's forms."""
         totals = [float(form.totals[index]) for form in forms]
         observed = [float((form.observed or form.totals)[index]) for form in forms]
-        numbered = enumerate(forms, 1)
+        asking = tuple(one for one in enumerate(forms, 1) if stored.name in one[1].attributes)
+        asked = [(form.question(stored.name), form.record) for _, form in asking]
+        names = [question.mechanism if question else "matrix" for question, _ in asked]
         return cls(
             **msgspec.structs.asdict(stored),
-            asking=tuple((n, form) for n, form in numbered if stored.name in form.attributes),
+            asking=asking,
+            mechanism=", ".join(dict.fromkeys(names)) or None,
+            epsilon=max((one.epsilon if one else record for one, record in asked), default=0.0),
+            delta=max((question.delta for question, _ in asked if question), default=0.0),
             total=max(totals),
             total_delta=max(form.deltas[index] for form in forms),
             form=totals.index(max(totals)) + 1,
             observed=max(observed) if any(form.observed for form in forms) else None,
         )
-
-    @property
-    def mechanism(self) -> str | None:
-        """The names of the mechanisms that perturb it; None if it is not collected."""
-        names = [question.mechanism if question else "matrix" for question in self._questions]
-        return ", ".join(dict.fromkeys(names)) or None
-
-    @property
-    def epsilon(self) -> float:
-        """The largest stated budget over its forms; 0 if it is not collected."""
-        budgets = [
-            question.epsilon if (question := form.question(self.name)) else form.record
-            for _, form in self.asking
-        ]
-        return max(budgets, default=0.0)
-
-    @property
-    def delta(self) -> float:
-        """The largest stated delta over its forms."""
-        return max((question.delta for question in self._questions if question), default=0.0)
-
-    @property
-    def _questions(self) -> list[Question | None]:
-        return [form.question(self.name) for _, form in self.asking]
 
 
 def weakest_kind(forms: Iterable[Form], scope: str = "table") -> PlanKind:
