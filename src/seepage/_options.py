@@ -271,8 +271,7 @@ class Registry(Mapping[str, Answer]):
     def __init__(self, kind: str, home: str, group: str) -> None:
         self.kind, self.home, self.group = kind, home, group
         self._items: dict[str, Answer] = {}
-        self._unusable = ""
-        self._complete = False
+        self._unusable: str | None = None  # until the entry points are loaded
 
     def add(self, name: str, item: Answer, *, replace: bool = False) -> Answer:
         """Register an item; a name that is taken raises an InputError unless it is replaced."""
@@ -300,7 +299,7 @@ class Registry(Mapping[str, Answer]):
     def unusable(self) -> str:
         """The first entry point that cannot be loaded and why, for a message; else empty."""
         self._load()
-        return self._unusable
+        return self._unusable or ""
 
     def __getitem__(self, name: str) -> Answer:
         self._load()
@@ -316,11 +315,11 @@ class Registry(Mapping[str, Answer]):
 
     def _load(self) -> None:
         """Import the home module and register the entry points, once."""
-        if self._complete:
+        if self._unusable is not None:
             return
         from importlib.metadata import entry_points
 
-        self._complete = True
+        self._unusable = ""
         module, function = self.home.split(":")
         register = getattr(import_module(module), function)
         for entry in entry_points(group=self.group):
