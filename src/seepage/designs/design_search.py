@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from seepage._numerics import Floats, round_down, summed_up
+from seepage._numerics import round_down, summed_up
 from seepage.data.data_check import settle
 from seepage.data.inputs import as_records, check_whole_table
 from seepage.data.records import Records
 from seepage.designs import DesignOptions
 from seepage.designs.a_optimal import FormPool, ShareSolution, compare_designs
 from seepage.designs.admissible_reports import exact_totals
-from seepage.designs.form import Form, Strategy, remarks, with_shares
+from seepage.designs.form import Form, remarks, with_shares
 from seepage.designs.form_problem import FormProblem, Indices, equal_split, make_form_problem
 from seepage.designs.form_search import (
     MAX_IDLE_ROUNDS,
@@ -137,13 +137,6 @@ class Design:
     notes
         Remarks for the reader.
     """
-
-    forms: tuple[Form, ...]
-    errors: Floats
-    wanted: dict[str, float]
-    gap: float
-    comparison: tuple[Strategy, ...]
-    notes: tuple[str, ...]
 
     def __init__(self, certifier: Certifier, timer: Timer, options: DesignOptions) -> None:
         self.certifier, self.timer, self.options = certifier, timer, options

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seepage._numerics import Floats, summed_up
+from seepage._numerics import Floats
 from seepage.data.records import Records
 from seepage.designs.a_optimal import MIN_REDUCED_GAIN, FormPool, ShareSolution
 from seepage.designs.admissible_reports import AnswerCounts, exact_totals
@@ -240,8 +240,7 @@ class FormShaper:
         """
         own = np.minimum(self.problem.limits[list(self.problem.indices(form))], MAX_BUDGET)
         single = len(form.attributes) == 1
-        product = summed_up(form.epsilons.tolist()) if form.is_product else form.record
-        record = min(float(own[0]) if single else product, self.problem.record_limit)
+        record = min(float(own[0]) if single else form.record, self.problem.record_limit)
         margin = 1.0 if single or self.confidence is None else RECORD_LIMIT_MARGIN
         return {"epsilons": np.minimum(own, record).tolist(), "record_limit": margin * record}
 
@@ -282,11 +281,10 @@ class FormShaper:
     def _wanted(self, form: Form, prices: Floats) -> dict[tuple[int, ...], float]:
         """Return the weights of the tables that a form estimates: prices over their mean."""
         asked = self.problem.indices(form)
+        priced = zip(self.problem.precisions.quantities, prices.tolist(), strict=True)
         table_prices = {
             tuple(map(asked.index, quantity)): price
-            for quantity, price in zip(
-                self.problem.precisions.quantities, prices.tolist(), strict=True
-            )
+            for quantity, price in priced
             if set(quantity) <= set(asked)
         }
         mean = sum(table_prices.values()) / len(table_prices)

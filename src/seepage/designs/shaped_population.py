@@ -66,8 +66,8 @@ ROUNDING = 1e-13
 MIN_KEPT = 1e-3
 """Minimum kept share of each report; a smaller one is not worth sending."""
 
-SELECTION_GAP, SELECTION_STARTS = 1e-2, 15
-"""`gap` and `starts` of `shape_form` on a fifth of the records: a finer search would overfit."""
+SELECTION_GAP = 1e-2
+"""Minimum `gap` of `shape_form` on a fifth of the records: a finer search would overfit."""
 
 
 def split_records(records: Records, rng: int) -> tuple[Records, Records]:
@@ -318,12 +318,8 @@ def select_report(
     }
     certified = partial(CertifiedReports, table=table, target_limits=protected, level=level)
     cone = certified if protected else AdmissibleReports
-    coarse = {
-        "starts": SELECTION_STARTS,
-        **options,
-        "gap": max(options.get("gap", 0.0), SELECTION_GAP),
-    }
-    return shape_form(table, limits, cone=cone, **coarse)
+    gap = max(options.pop("gap", 0.0), SELECTION_GAP)
+    return shape_form(table, limits, cone=cone, gap=gap, **options)
 
 
 def certified_report(

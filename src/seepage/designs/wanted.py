@@ -157,18 +157,11 @@ GRID_SIZE = 1024
 """Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
 
 
-def grr_terms(k: int, epsilon: float) -> tuple[float, float]:
-    """Return (alpha, beta) with E[a_u^2 given x] = alpha + beta [x = u].
-
-    a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR report y, so
-    alpha = q (1 - q) / (p - q)^2 and beta = (1 - 2 q) / (p - q); infinite at budget 0.
-    """
-    if epsilon <= 0:
-        return math.inf, math.inf
+def grr_chances(k: int, epsilon: float) -> tuple[float, float]:
+    """Return q and p - q of GRR: the probability of another value, and what the true one adds."""
     growth = math.exp(-epsilon)
     rest = 1 + (k - 1) * growth
-    q, gap = growth / rest, -math.expm1(-epsilon) / rest
-    return q * (1 - q) / gap / gap, (1 - 2 * q) / gap
+    return growth / rest, -math.expm1(-epsilon) / rest
 
 
 class Precisions:
@@ -228,17 +221,22 @@ class Precisions:
         ]
 
     def _second_moment(self, j: int, epsilon: float) -> float:
-        """Return k alpha + beta: the expected sum of squares of one report's estimate."""
-        alpha, beta = grr_terms(self.sizes[j], epsilon)
-        return self.sizes[j] * alpha + beta
+        """Return k alpha + beta: the expected sum of squares of one report's estimate.
+
+        a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR report y, so
+        E[a_u^2 given x] = alpha + beta [x = u] with alpha = q (1 - q) / (p - q)^2 and beta =
+        (1 - 2 q) / (p - q); infinite at budget 0.
+        """
+        if epsilon <= 0:
+            return math.inf
+        q, gap = grr_chances(self.sizes[j], epsilon)
+        return self.sizes[j] * (q * (1 - q) / gap / gap) + (1 - 2 * q) / gap
 
     def _moment(self, j: int, epsilon: float) -> float:
         """Return the same of the statistic that is wanted."""
         if j not in self.rows or epsilon <= 0:
             return self._second_moment(j, epsilon)
-        growth, rows = math.exp(-epsilon), self.rows[j]
-        rest = 1 + (self.sizes[j] - 1) * growth
-        q, gap = growth / rest, -math.expm1(-epsilon) / rest
+        rows, (q, gap) = self.rows[j], grr_chances(self.sizes[j], epsilon)
         distances = ((rows - q * rows.sum(axis=1, keepdims=True)) ** 2).sum(axis=0)
         return float((q + gap * self.frequencies[j]) @ distances) / gap / gap
 
