@@ -206,7 +206,7 @@ def test_frames_charts_and_mistakes(clear):
         (lambda: clear.difference("yes", ["F", "M"]), "one value of each other attribute"),
         (lambda: clear.shares(given="jab"), "must be one of ill, age, sex"),
         (lambda: clear.mean("age", given="age"), "of which it is the mean"),
-        (lambda: clear.mean("age", scores=[1, 2]), "must have 3 numbers"),
+        (lambda: clear.mean("age", scores=[1, 2]), "must have one number for each of the 3 values"),
     ):
         with pytest.raises(InputError, match=message):
             call()

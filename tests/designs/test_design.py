@@ -350,7 +350,7 @@ def test_a_table_too_large_for_exact_totals_is_named():
     ("options", "message"),
     [
         ({"limit": 0}, "limit must be above 0"),
-        ({"limit": None}, "none is protected"),
+        ({"limit": None}, "limit must be given for at least one protected attribute"),
         ({"limit": {"a0": 1.0}}, "limit must be given for every attribute"),
         ({"public": ["no"]}, "no"),
         ({"never": [("a0", "nobody")]}, "nobody"),

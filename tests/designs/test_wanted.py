@@ -55,7 +55,7 @@ def test_scores_are_midpoints_values_or_given():
     ("want", "message"),
     [
         (["mean sex"], "want must have one number for each of the 2 values of 'sex', which are no"),
-        (["mean hours = 1, 2"], "want must have 3 numbers for the values of 'hours'"),
+        (["mean hours = 1, 2"], "want must have one number for each of the 3 values of 'hours'"),
         (["mean hours = 1, 1, 1"], "want must have different numbers for 'hours'"),
         (["mean hour"], "there is no attribute 'hour'; did you mean 'hours'"),
         (["hours"], 'each of want must be "mean A" or "A x B", got \'hours\''),

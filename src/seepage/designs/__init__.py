@@ -13,7 +13,6 @@ from seepage import _checks
 from seepage._options import option
 from seepage.analysis_options import TotalSettings
 from seepage.data.table import ANSWERS, DataOptions
-from seepage.errors import InputError
 
 MAX_SEED = 2**64 - 1
 """Maximum seed: the plan states it, as an integer in JSON."""
@@ -26,9 +25,7 @@ def positive_limit(value: Any, what: str = "limit") -> float:
     """Return a limit in nats, checked to be above 0."""
     limit = _checks.epsilon(value, what)
     if limit == 0:
-        raise InputError(
-            f"{what} must be above 0: a total of 0 means that nothing is collected", parameter=what
-        )
+        raise _checks.violation(what, "above 0", value, ": a total of 0 collects nothing")
     return limit
 
 
@@ -36,9 +33,7 @@ def design_limit(value: Any, what: str = "limit") -> float:
     """Return a limit of a design, checked to be large enough."""
     limit = positive_limit(value, what)
     if limit < MIN_LIMIT:
-        raise InputError(
-            f"{what} must be at least {MIN_LIMIT:g} for a design, got {limit:g}", parameter=what
-        )
+        raise _checks.violation(what, f"at least {MIN_LIMIT:g} for a design", value)
     return limit
 
 

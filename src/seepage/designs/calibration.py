@@ -263,10 +263,7 @@ def _guarantee(guarantee: str, problem: Problem) -> str:
             Setting("scope", "table"),
         )
     if guarantee == "witness":
-        raise InputError(
-            "a witness is a lower bound: it refutes budgets but cannot set them",
-            parameter="guarantee",
-        )
+        raise InputError("a witness is a lower bound: it refutes budgets but cannot set them")
     return guarantee
 
 

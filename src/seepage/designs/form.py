@@ -264,9 +264,7 @@ def integer_shares(shares: Iterable[float]) -> list[int]:
     """
     given = _checks.numbers(shares, "shares")
     if not all(math.isfinite(share) and share >= 0 for share in given) or not any(given):
-        raise InputError(
-            "shares must be numbers of at least 0, one of them above 0", parameter="shares"
-        )
+        raise _checks.violation("shares", "numbers of at least 0, one of them above 0", given)
     exact = [Fraction(share) for share in given]
     total = sum(exact)
     rounded = [math.floor(share * CERTAIN / total) for share in exact]

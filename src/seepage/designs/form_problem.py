@@ -233,7 +233,6 @@ def make_form_problem(records: Records, options: DesignOptions) -> FormProblem:
     if options.objective == "largest":
         values = [math.prod(domain.sizes[j] for j in one) for one in problem.precisions.quantities]
         problem.scale = problem.importance / np.array(values)
-    _check_caps(problem)
     return problem
 
 
@@ -242,9 +241,7 @@ def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
     limits = np.array([math.inf if value is None else design_limit(value) for value in given])
     limits[unprotected] = np.inf
     if not np.isfinite(limits).any():
-        raise InputError(
-            "limit must be given for at least one attribute, none is protected", parameter="limit"
-        )
+        raise _checks.violation("limit", "given for at least one protected attribute", limit)
     return limits
 
 
@@ -254,10 +251,7 @@ def _importance(domain: Domain, importance: Any, collected: Booleans, joint: int
     values = np.array([_checks.weight(value, "importance") for value in each])
     values = np.where(collected, values, 0.0)
     if not values.any():
-        raise InputError(
-            "importance must be above 0 for at least one attribute that is asked",
-            parameter="importance",
-        )
+        raise _checks.violation("importance", "above 0 for an attribute that is asked", importance)
     return np.concatenate([values, np.ones(joint)])
 
 
@@ -311,16 +305,6 @@ def check_public(
         f"attributes alone ({names}) may be {bound}{reason(k)}; raise the limit, leave it "
         "unprotected, declare the public attributes as known, or pool rare values"
     )
-
-
-def _check_caps(problem: FormProblem) -> None:
-    """Raise if the largest budget of an attribute is 0."""
-    for j in problem.everything:
-        if problem.caps[j] == 0:
-            raise InputError(
-                f"{problem.domain.names[j]!r} can have no budget: the public attributes alone "
-                "use up a limit; raise the limit or leave it out"
-            )
 
 
 def attribute_masks(

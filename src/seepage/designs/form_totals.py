@@ -21,9 +21,8 @@ at once.  The attribute's own report is in it where it is asked.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -55,8 +54,7 @@ BYTES, ONES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 """Masks to count the bits of a word, which add pairs, nibbles and bytes of it."""
 
 
-@dataclass(frozen=True, eq=False)
-class FormTable:
+class FormTable(NamedTuple):
     """The conditional distributions of one form's answers.
 
     Parameters

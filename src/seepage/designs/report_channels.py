@@ -115,9 +115,7 @@ def parse_integer(text: str) -> int:
     """
     is_digits = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 20
     if not is_digits or str(int(text)) != text or int(text) > CERTAIN:
-        raise InputError(
-            f"an integer out of 2^64 must be decimal digits, got {_checks.shown(text)}"
-        )
+        raise _checks.violation("an integer out of 2^64", "decimal digits", text)
     return int(text)
 
 

@@ -111,13 +111,9 @@ def attribute_scores(attribute: Attribute, scores: Any = None, what: str = "scor
     except (TypeError, ValueError):
         numbers = np.array([np.nan])
     if not np.isfinite(numbers).all() or len(numbers) != attribute.size:
-        raise InputError(
-            f"{what} must have one number for each of the {attribute.size} values of {name!r}, "
-            "which are no numbers themselves"
-            if scores is None
-            else f"{what} must have {attribute.size} numbers for the values of {name!r}",
-            parameter=what,
-        )
+        hint = ", which are no numbers themselves" if scores is None else ""
+        rule = f"must have one number for each of the {attribute.size} values of {name!r}"
+        raise InputError(f"{what} {rule}{hint}", parameter=what)
     if numbers.min() == numbers.max():
         raise InputError(f"{what} must have different numbers for {name!r}", parameter=what)
     return numbers
