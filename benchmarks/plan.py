@@ -45,7 +45,6 @@ def peak():
 steps = {
     "perturb": lambda: perturb_file(plan, records, reports),
     "estimate": lambda: plan.estimate(reports),
-    "estimate the pairs of": lambda: plan.estimate_pairs(reports),
 }
 found = {}
 for name, step in steps.items():

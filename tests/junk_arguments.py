@@ -119,7 +119,7 @@ def examples() -> dict[str, Any]:
             analysis.verdict,
         ),
         sp.analyse(people(), 1.0, mechanism="grr", people=5).experienced,
-        *(plan.estimate(reports), plan.estimate_pairs(reports)),
+        plan.estimate(reports),
         plan.table(reports, "sex", by="smoker"),
         sp.regress(people(), "smoker ~ 1", randomiser=[[0.95, 0.05], [0.05, 0.95]]),
         *(sp.total_leakage(people(), 1.0), sp.leakage_curve(channel, [1.0])),

@@ -139,15 +139,6 @@ def test_one_attribute_is_estimated_as_plan_estimate_does():
         assert np.allclose(weighted.standard_errors, table.standard_errors)
 
 
-def test_pair_counts_are_near_the_table():
-    plan = forms_plan(PAIRS, [product(sex=2.0, job=("oue", 2.0), ill=1.5)])
-    reports = plan.perturb(PEOPLE, rng=2)
-    pair = plan.table(reports, "ill", by="sex")
-    pooled = plan.estimate_pairs(reports)
-    close = pooled.table("sex", "ill").T / len(PEOPLE) - pair.frequencies
-    assert np.abs(close).max() < 0.02
-
-
 def test_consistency_is_on_request():
     plan = plan_for(PAIRS, 0.2)
     table = plan.table(plan.perturb(PEOPLE, rng=5), "job", by="ill")

@@ -176,10 +176,6 @@ def test_attributes_that_tell_nothing_are_listed():
         found["job"]
     with pytest.raises(InputError, match="do not determine the table of sex and job"):
         plan.table(reports, "sex", by="job")
-    assert plan.estimate_pairs(reports).domain.names == ("sex", "age")
-    nothing = forms_plan(pairs, [product(sex=0.0, job=0.0)])
-    with pytest.raises(InputError, match="carry no information"):
-        nothing.estimate_pairs(nothing.perturb(people(5)))
 
 
 def test_joints_of_nonsense_are_rejected():

@@ -209,7 +209,6 @@ def test_a_report_that_cannot_be_drawn_is_named(tmp_path, name, as_file):
     assert message in error_message(table, plan)
     for use in (
         lambda: plan.table(table, "sex", by="job"),
-        lambda: plan.estimate_pairs(table),
         lambda: plan.regress(table, "sex ~ job"),
     ):
         with pytest.raises(InputError, match="is damaged"):

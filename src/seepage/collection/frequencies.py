@@ -1,4 +1,4 @@
-"""Estimated frequencies of collected attributes and pairs, from all forms by inverse variance.
+"""Estimated frequencies of collected attributes, from all forms by inverse variance.
 
 They are the means of the unbiased vectors of single reports, weighted by form [`report_vectors`]:
 precisions add, 1/v = sum_f n_f / v(f), if the true frequencies are the nominal ones.
@@ -15,19 +15,17 @@ which leaves f (1 - f) n / (n - 1) (1 / n_f - 1 / n) of sampling where n_f of th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers, nearest_distribution
+from seepage._numerics import Floats, nearest_distribution
 from seepage._results import Result, json_ready
 from seepage.collection import checked_weights, open_reports
 from seepage.collection.estimated_cells import Estimated
-from seepage.collection.report_vectors import CellSums, add_reports, undetermined
+from seepage.collection.report_vectors import CellSums, add_reports
 from seepage.data import Domain
-from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
 from seepage.plan import Plan
@@ -38,17 +36,8 @@ STANDARD_ERRORS = (
 )
 """The meaning of the errors, in results as JSON."""
 
-MAX_VALUES = 4096
-"""Maximum number of values of all attributes for the tables of all pairs: 200 MB."""
-
-MAX_ROUNDS = 200
-"""Maximum number of iterations of iterative proportional fitting."""
-
-MAX_WEIGHT_ROUNDS = 1000
+MAX_ROUNDS = 1000
 """Maximum number of iterations of raking weights."""
-
-ROUNDING = 2.0**-20
-"""Tolerance of sums of records: smaller differences are rounding errors."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,121 +194,6 @@ def _root(variances: Any) -> Any:
     return np.sqrt(np.maximum(variances, 0.0))
 
 
-# Pairs ------------------------------------------------------------------------------------------
-
-
-def estimate_pairs(plan: Plan, reports: Any) -> PairCounts:
-    """Return estimated pair counts of every two attributes; see `Plan.estimate_pairs`.
-
-    The marginals are the nearest distributions to the estimated frequencies, rounded to integers by
-    largest remainders.  Each joint estimate is projected onto the nearest distribution, raked to
-    the marginals of its two attributes (iterative proportional fitting), so that all tables share
-    their marginals, and rounded.  A row or column that is empty although its marginal is not is
-    filled as if the two attributes were independent.
-
-    Notes
-    -----
-    Small true cells are lost: an estimate below its noise becomes 0, or too large.  So a leakage
-    computed from these tables is biased upward where values are rare; [`report_leakage`] gives
-    estimates with intervals instead.
-
-    One pass, in 24 bytes for each two values.
-    """
-    from seepage.collection.cross_table import check_asked_together
-
-    source, names = open_reports(plan, reports), plan.collected.names
-    values = sum(plan.domain[name].size for name in names)
-    if values > MAX_VALUES:
-        raise InputError(
-            f"the attributes have {values:,} values in all, too many for all their pairs at once; "
-            "choose fewer attributes"
-        )
-    chosen = [*((name,) for name in names), *combinations(names, 2)]
-    sums = {which: CellSums(plan, which, full=False) for which in chosen}
-    add_reports(source, list(sums.values()))
-    found = {which: one for which, one in sums.items() if any(one.people.values())}
-    if not found:
-        raise InputError("reports at epsilon 0 carry no information")
-    domain = plan.collected.select(name for name in names if (name,) in found)
-    marginals = {name: _marginal(found[name,].mean, source.records) for name in domain.names}
-    tables = [np.zeros(0, dtype=np.int64)]
-    for pair in combinations(domain.names, 2):
-        if pair not in found:
-            check_asked_together(plan, pair)
-            raise undetermined(pair)
-        tables.append(_table(found[pair].mean, *(marginals[name] for name in pair)).ravel())
-    return PairCounts(domain, list(marginals.values()), np.concatenate(tables))
-
-
-def _marginal(frequencies: Floats, records: int) -> Integers:
-    """Return estimated frequencies as counts, those below 0.5 as 0, by largest remainders."""
-    nearest = nearest_distribution(frequencies)
-    kept = np.where(nearest * records < 0.5, 0.0, nearest)
-    kept = kept if kept.any() else nearest
-    marginal = records * kept / kept.sum()
-    counts: Integers = np.floor(marginal + ROUNDING).astype(np.int64)
-    counts[np.argsort(counts - marginal, kind="stable")[: records - int(counts.sum())]] += 1
-    return counts
-
-
-def _table(frequencies: Floats, rows: Integers, columns: Integers) -> Integers:
-    """Return estimated joint frequencies as counts with these marginals.
-
-    Cells are rounded down, and what rows and columns then lack is added by the northwest corner
-    rule, so that the error of a cell is at most the number of cells in its row and column.
-    """
-    total = rows.sum()
-    nearest = total * nearest_distribution(frequencies).reshape(len(rows), len(columns))
-    empty = (nearest.sum(axis=1) == 0)[:, None] | (nearest.sum(axis=0) == 0)
-    fitted = rake(np.where(empty, np.outer(rows, columns) / total, nearest), rows, columns)
-    counts = np.floor(fitted + ROUNDING).astype(np.int64)
-    in_rows, in_columns = rows - counts.sum(axis=1), columns - counts.sum(axis=0)
-    row_ends, column_ends = in_rows.cumsum()[:, None], in_columns.cumsum()
-    starts = np.maximum(row_ends - in_rows[:, None], column_ends - in_columns)
-    return np.asarray(counts + np.maximum(np.minimum(row_ends, column_ends) - starts, 0))
-
-
-def rake(table: Floats, rows: Integers, columns: Integers) -> Floats:
-    """Return a table scaled to these row and column sums by iterative proportional fitting.
-
-    Parameters
-    ----------
-    table
-        Nonnegative entries; a row or column may be all 0 only if its sum is 0.
-    rows, columns
-        Sums with the same total.
-
-    Notes
-    -----
-    After at most 200 iterations, rows and columns above their sums are scaled down, and the missing
-    mass is added as a rank-one matrix [Altschuler, Weed and Rigollet 2017], so that the sums are
-    exact up to rounding.
-
-    Examples
-    --------
-    >>> rake(np.array([[1.0, 1.0], [1.0, 3.0]]), np.array([2, 2]), np.array([1, 3])).round(3)
-    array([[0.697, 1.303],
-           [0.303, 1.697]])
-    """
-    fitted = np.where((rows[:, None] > 0) & (columns > 0), table, 0.0)
-    for _ in range(MAX_ROUNDS):
-        fitted *= _ratios(rows, fitted.sum(axis=1))[:, None]
-        if np.abs(fitted.sum(axis=0) - columns).max() <= ROUNDING:
-            break
-        fitted *= _ratios(columns, fitted.sum(axis=0))
-    fitted *= np.minimum(_ratios(rows, fitted.sum(axis=1)), 1.0)[:, None]
-    fitted *= np.minimum(_ratios(columns, fitted.sum(axis=0)), 1.0)
-    missing_rows = np.maximum(rows - fitted.sum(axis=1), 0.0)
-    missing_columns = np.maximum(columns - fitted.sum(axis=0), 0.0)
-    missing = max(missing_columns.sum(), ROUNDING)
-    return np.asarray(fitted + np.outer(missing_rows, missing_columns) / missing)
-
-
-def _ratios(sums: Integers, current: Floats) -> Floats:
-    """Return sums / current, 0 where the current sum is 0."""
-    return np.divide(sums, current, out=np.zeros_like(current), where=current > 0)
-
-
 # Weights ----------------------------------------------------------------------------------------
 
 
@@ -375,7 +249,7 @@ def rake_weights(
             )
         share = np.array([wanted[value] for value in found.tolist()])
         targets.append((codes, share / share.sum() * records))
-    for _ in range(MAX_WEIGHT_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         largest = 0.0
         for codes, target in targets:
             factors = target / np.bincount(codes, raked)

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from seepage.collection.frequencies import Frequencies
     from seepage.collection.regression import Regression
     from seepage.collection.report_leakage import ReportAnalysis
-    from seepage.data.pairs import PairCounts
     from seepage.plan.plan_check import PlanCheck
 
 
@@ -329,12 +328,6 @@ class Plan(Result, PlanContent, frozen=True, kw_only=True):
         from seepage.collection.fit_regression import regress_reports
 
         return regress_reports(self, reports, formula, family, covariates, weights)
-
-    def estimate_pairs(self, reports: Any) -> "PairCounts":
-        """Return estimated pair counts; see `collection.frequencies.estimate_pairs`."""
-        from seepage.collection.frequencies import estimate_pairs
-
-        return estimate_pairs(self, reports)
 
     def analyse(self, reports: Any, *, confidence: float = 0.95) -> "ReportAnalysis":
         """Return the leakages estimated from reports; see `collection.report_leakage`."""
