@@ -117,12 +117,7 @@ def profile_chart(leakages: list[float], deltas: list[float], point: tuple[float
 
 @printable_names
 def bar_panels(
-    rows: Rows,
-    axis: str,
-    *,
-    mark: str = "",
-    colour_title: str = "",
-    x_title: str = "",
+    rows: Rows, axis: str, *, mark: str = "", colour_title: str = "", x_title: str = ""
 ) -> Any:
     """Return grouped bars, one panel for each value of `panel`.
 

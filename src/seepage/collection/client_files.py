@@ -27,14 +27,7 @@ from seepage.mechanisms.exact_draws import Randomness
 from seepage.plan import Plan
 from seepage.plan.plan_parts import QuestionnaireOptions
 from seepage.plan.plan_text import answer_text, factor
-from seepage.plan.wire import (
-    WORD,
-    Wire,
-    answer_code,
-    draw_form,
-    form_bytes,
-    perturb_record,
-)
+from seepage.plan.wire import WORD, Wire, answer_code, draw_form, form_bytes, perturb_record
 from seepage.totals import KINDS
 
 CLIENT = Path(__file__).with_name("client")

@@ -312,12 +312,7 @@ class ReportAnalysis(Result):
         }
 
 
-def analyse_reports(
-    plan: Plan,
-    reports: Any,
-    *,
-    confidence: float = 0.95,
-) -> ReportAnalysis:
+def analyse_reports(plan: Plan, reports: Any, *, confidence: float = 0.95) -> ReportAnalysis:
     """Return the leakage of every attribute about every other that some form asks for with it.
 
     Parameters

@@ -19,13 +19,7 @@ from seepage import _checks
 from seepage._numerics import Integers
 from seepage._results import read_small
 from seepage.data import MISSING, OTHER, Attribute, Domain
-from seepage.data.pairs import (
-    PairCounts,
-    marginal_offsets,
-    pair_offsets,
-    pairs_by_shape,
-    stacked,
-)
+from seepage.data.pairs import PairCounts, marginal_offsets, pair_offsets, pairs_by_shape, stacked
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 

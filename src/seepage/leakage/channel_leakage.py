@@ -140,11 +140,7 @@ def _check_axes(channel: Any, mechanism: Any, correlation: Floats, transition: F
 
 
 def leakage_bound(
-    channel: Channel | ArrayLike,
-    epsilon: Any,
-    *,
-    delta: Any = 0.0,
-    c_min: Any = None,
+    channel: Channel | ArrayLike, epsilon: Any, *, delta: Any = 0.0, c_min: Any = None
 ) -> Leakage:
     """Return the largest leakage about a target of any (epsilon, delta)-LDP mechanism.
 

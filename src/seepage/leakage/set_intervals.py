@@ -21,13 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_down, round_up
-from seepage.leakage.deviations import (
-    GUARD,
-    ConfidenceLimits,
-    kl_interval,
-    kl_lower,
-    kl_upper,
-)
+from seepage.leakage.deviations import GUARD, ConfidenceLimits, kl_interval, kl_lower, kl_upper
 from seepage.leakage.linear_bounds import upper_over_all_sets
 from seepage.leakage.release import LikelySets
 from seepage.leakage.solver import best_sets

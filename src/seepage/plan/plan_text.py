@@ -11,12 +11,7 @@ from seepage.data.answers import NOT_ASKED
 from seepage.designs.a_optimal import OPTIMAL_SMP, RECORD_SMP, UNIFORM_SMP
 from seepage.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
-from seepage.plan.plan_precision import (
-    NO_BETTER,
-    Precision,
-    points,
-    rounded_people,
-)
+from seepage.plan.plan_precision import NO_BETTER, Precision, points, rounded_people
 from seepage.totals import GUARANTEES, KINDS
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"

@@ -31,12 +31,7 @@ from seepage.errors import DomainError, InputError
 from seepage.leakage.release import releases
 from seepage.mechanisms.base import Mechanism
 from seepage.study.confidence import interval
-from seepage.study.estimates import (
-    DecidingCell,
-    EstimateOptions,
-    LeakageEstimate,
-    LeakageEstimates,
-)
+from seepage.study.estimates import DecidingCell, EstimateOptions, LeakageEstimate, LeakageEstimates
 from seepage.study.simulation import Collection, significance, simulate
 
 Key = tuple[int, ...]

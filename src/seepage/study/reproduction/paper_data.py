@@ -19,12 +19,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms.base import Mechanism
-from seepage.study import (
-    estimate_leakage,
-    make_task,
-    mechanisms_of,
-    plug_in_estimate,
-)
+from seepage.study import estimate_leakage, make_task, mechanisms_of, plug_in_estimate
 from seepage.study.correlation import Metric, correlation_matrix
 from seepage.study.estimates import EstimateOptions, LeakageEstimates
 from seepage.totals import TotalLeakage
