@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import errno
 import math
 import os
 import re
@@ -176,11 +175,6 @@ def json_ready(value: Any) -> Any:
     return value
 
 
-def from_json_number(value: Any) -> float:
-    """Return the float that `json_ready` encoded, NaN for null."""
-    return math.nan if value is None else float(value)
-
-
 def json_text(content: Any) -> str:
     """Return a value as indented JSON, encoded by `json_ready`."""
     import msgspec
@@ -328,8 +322,7 @@ def write_folder(
         raise InputError("folder must be a path, got ''", parameter="folder")
     try:
         for name, content in contents.items():
-            file = target / name
-            start = content[:SAME_START]
+            file, start = target / name, content[:SAME_START]
             if file.exists() and not (force or file.read_bytes().startswith(start)):
                 raise InputError(
                     f"{str(file)!r} exists and is no file of {what}; use a new folder, or replace "
@@ -349,21 +342,22 @@ def write_folder(
 def read_small(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a plan, result, key or codebook.
 
-    A device, a pipe or a file above `MAX_SMALL` raises an OSError: it would fill the memory.
+    A device, a pipe or a file above `MAX_SMALL` raises an InputError: it would fill the memory.
 
     Examples
     --------
     >>> read_small(".")
     Traceback (most recent call last):
-        ...
-    OSError: [Errno 22] it is not a regular file: '.'
+    seepage.errors.InputError: . cannot be read: it is not a regular file of at most 1,024 MB
     """
-    status = Path(path).stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
-    if status.st_size > MAX_SMALL:
-        raise OSError(errno.EFBIG, f"it has more than {MAX_SMALL >> 20:,} MB", os.fspath(path))
-    return Path(path).read_bytes()
+    try:
+        status = Path(path).stat()
+        if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_SMALL:
+            return Path(path).read_bytes()
+        reason = f"it is not a regular file of at most {MAX_SMALL >> 20:,} MB"
+    except OSError as problem:
+        reason = str(problem.strerror)
+    raise InputError(f"{path} cannot be read: {reason}")
 
 
 def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:

@@ -12,7 +12,7 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import read_small
 from seepage.analysis import UNNAMED, Analysis, checked_limits, sealed
-from seepage.data import Attribute, Domain
+from seepage.data import Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
@@ -84,8 +84,6 @@ def read_analysis(path: str | os.PathLike[str]) -> Analysis:
     try:
         content = msgspec.json.decode(read_small(file))
         saved = msgspec.convert(content, _SavedAnalysis, dec_hook=_array)
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
     except msgspec.ValidationError as error:
         raise InputError(f"{file} is no saved result: {error}; {HINT}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -149,7 +147,7 @@ def _contradiction(totals: TotalsComparison, matrix: LeakageMatrix) -> str:
 
 def _pairs(saved: _SavedAnalysis) -> PairCounts:
     """Return the pair counts of a saved result."""
-    domain = Domain(msgspec.convert(saved.domain, tuple[Attribute, ...], strict=False))
+    domain = Domain.from_dicts(saved.domain)
     numbers = np.frombuffer(zlib.decompress(base64.b64decode(saved.counts)), dtype="<i8")
     *marginals, counts = np.split(numbers, np.cumsum(domain.sizes))
     return PairCounts(domain, marginals, counts, population=saved.population, pooled=saved.pooled)

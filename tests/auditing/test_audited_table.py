@@ -198,7 +198,7 @@ def test_command(folder):
         (("wrong.csv", "--claim", "1"), "row 0 sums to 0.95"),
         (("matrix.csv", "--claim", "-1"), "--claim must be a finite number of at least 0"),
         (("matrix.csv",), "Missing option '--claim'"),
-        (("none.csv", "--claim", "1"), "cannot read 'none.csv'"),
+        (("none.csv", "--claim", "1"), "none.csv cannot be read"),
         (("matrix.csv", "--claim", "1", "--columns", "a"), "--columns has no effect"),
         (("matrix.csv", "--claim", "1", "--report", "p.html"), "--report has no effect"),
         (("matrix.csv", "--claim", "1", "-o", "matrix.csv"), "must not be what is read"),

@@ -244,7 +244,7 @@ def test_saved_audits_are_the_same(tmp_path):
         (tmp_path / "damaged.json").write_text(content)
         with pytest.raises(sp.InputError, match="is no saved audit"):
             sp.Audit.load(tmp_path / "damaged.json")
-    with pytest.raises(sp.InputError, match="cannot read"):
+    with pytest.raises(sp.InputError, match="cannot be read"):
         sp.Audit.load(tmp_path / "none.json")
 
 

@@ -130,7 +130,7 @@ def test_pools_of_the_same_counts_certify_nothing():
 def test_answers_that_cannot_be_merged_raise():
     with pytest.raises(sp.InputError, match="answers are merged"):
         sp.design(sp.Records.from_data(PEOPLE), 2.0, answers="merged")
-    with pytest.raises(sp.InputError, match="order of 'health' must list"):
+    with pytest.raises(sp.InputError, match="order of 'health' must be a list of all"):
         sp.design(PEOPLE, 2.0, order={"health": ["good", "best"]})
 
 

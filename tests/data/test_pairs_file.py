@@ -235,10 +235,13 @@ def test_another_version(saved):
         (lambda h: h["attributes"][0].update(values=["F", "F"]), "'F' twice"),
         (lambda h: h["attributes"][0].update(values=["F"]), "out of bounds"),
         (lambda h: h["attributes"][0].update(values=["F", "M", "X"]), "must sum to"),
-        (lambda h: h["attributes"][0].pop("name"), "must have 'name'"),
-        (lambda h: h["attributes"][0].update(values=3), "values must be"),
+        (lambda h: h["attributes"][0].pop("name"), "required field `name`"),
+        (
+            lambda h: h["attributes"][0].update(values=3),
+            "Expected `array`, got `int` - at `$[0].values`",
+        ),
         (lambda h: h["attributes"][1].update(edges=[0, 1]), "2 edges and 3 bins"),
-        (lambda h: h["attributes"][1].update(edges=[0, "x"]), "could not convert"),
+        (lambda h: h["attributes"][1].update(edges=[0, "x"]), "Expected `float`, got `str`"),
     ],
 )
 def test_headers_that_do_not_fit(saved, change, message):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data import Domain
+from seepage.data import Attribute, Domain
 from seepage.data.counting.distinct import MIN_BUFFER, pack
 from seepage.data.inputs import count_pairs
 from seepage.data.records import Records
@@ -258,3 +258,22 @@ def test_records_know_whether_their_domain_is_independent_of_them():
     assert not read.select(read.domain.names[:1]).declared
     assert Records(read.domain, read.codes, read.weights).declared
     assert Records.from_data(FRAME, domain=read.domain).declared
+
+
+def test_markers_of_a_declared_domain_are_collected_as_certified():
+    people = pa.table({"sick": ["a", "none", "zz", "b", "none", "a"], "sex": list("ffmmfm")})
+    sick = Attribute("sick", ("a", "b", "(other)", "(missing)"))
+    declared = Domain([sick, Attribute("sex", ("f", "m"))])
+    certified = Records.from_data(people, domain=declared, missing_markers=["none"])
+    assert certified.marginal("sick").tolist() == [2, 1, 1, 2]
+    assert certified.domain["sick"].merged == (("none", "(missing)"),)
+    collected = Records.from_data(people, domain=certified.domain)
+    assert collected.marginal("sick").tolist() == [2, 1, 1, 2]
+    assert Records.from_data(people, domain=declared).domain == declared
+
+
+def test_a_marker_that_a_declared_domain_codes_otherwise_raises():
+    people = pa.table({"sick": ["a", "b"]})
+    declared = Domain([Attribute("sick", ("a", "b", "(other)"))])
+    with pytest.raises(InputError, match="'sick' does not code otherwise, got 'a'"):
+        Records.from_data(people, domain=declared, missing_markers=["a"])

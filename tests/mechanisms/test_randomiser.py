@@ -133,8 +133,8 @@ def test_rounds_and_links():
         ({"keep": 0.5, "values": ["a", "a"]}, "must have 2 different labels"),
         ({"mechanism": "gr", "epsilon": 1, "k": 2}, "did you mean 'grr'?"),
         ({"attributes": {"a": {"keep": 1, "k": 2}}, "linked": [["b"]]}, "each of linked must be"),
-        ("no/such.json", "cannot read 'no/such.json'"),
-        ("no/such.csv", "cannot read 'no/such.csv'"),
+        ("no/such.json", "no/such.json cannot be read"),
+        ("no/such.csv", "no/such.csv cannot be read"),
     ],
 )
 def test_one_line_for_bad_specifications(source, line):

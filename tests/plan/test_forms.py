@@ -6,6 +6,7 @@ import json
 import math
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -222,9 +223,10 @@ def test_an_edit_of_any_field_of_any_form_is_detected(saved):
 def test_a_matrix_must_not_exceed_its_epsilon():
     made = MatrixMechanism([[0.75, 0.25], [0.25, 0.75]])
     assert MatrixChannel.of(["sex"], made).epsilon == pytest.approx(math.log(3))
-    assert MatrixChannel.of(["sex"], made, epsilon=2.0).record == 2.0
+    channel = MatrixChannel.of(["sex"], made)
+    assert msgspec.structs.replace(channel, epsilon=2.0).record == 2.0
     with pytest.raises(InputError, match="at least that of its thresholds"):
-        MatrixChannel.of(["sex"], made, epsilon=np.nextafter(made.realised_epsilon, 0))
+        msgspec.structs.replace(channel, epsilon=np.nextafter(made.realised_epsilon, 0))
 
 
 @given(

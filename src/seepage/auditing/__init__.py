@@ -287,11 +287,10 @@ class Audit(Result):
         Audit(refuted: value, claim 2, epsilon 2.9445)
         """
         file = _checks.input_path(path)
+        content = read_small(file)
         try:
-            saved = msgspec.json.decode(read_small(file), type=dict[str, Any])
+            saved = msgspec.json.decode(content, type=dict[str, Any])
             return msgspec.convert({**saved, "version": saved.get("seepage")}, cls, strict=False)
-        except OSError as problem:
-            raise InputError(f"cannot read {str(file)!r}: {problem.strerror}") from None
         except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
             raise InputError(f"{str(file)!r} is no saved audit: {problem}") from None
 

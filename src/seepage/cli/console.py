@@ -256,7 +256,8 @@ class FileCommand(click.Command):
             path
             for param in self.params
             if isinstance(param, click.Argument) or type(param.type) is click.Path
-            for path in _as_paths(ctx.params[str(param.name)])
+            for value in [ctx.params[str(param.name)]]
+            for path in ([value] if isinstance(value, str) else value or ())
         ]
         if "" in inputs:
             raise InputError("what is read must have a name, got ''")
@@ -295,10 +296,6 @@ def _option_names() -> dict[str, str]:
 def named(text: str) -> str:
     """Return a text of the library with the options of the running command for parameters."""
     return naming(text, _option_names())
-
-
-def _as_paths(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value or ())
 
 
 def input_files(path: str) -> list[Path]:

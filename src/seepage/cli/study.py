@@ -283,11 +283,11 @@ def mechanisms(data: str, **_: Any) -> None:
 
 
 def _data_names(data: tuple[str, ...]) -> dict[str, str]:
-    """Return a unique name for each DATA: its file name, or the whole path if names coincide."""
+    """Return a unique name for each DATA: its file name, or its path if two have the same."""
     if len(set(data)) < len(data):
         raise InputError("each DATA must be given once, got one twice")
-    files = Counter(Path(path).name for path in data)
-    return {path: name if files[name := Path(path).name] == 1 else path for path in data}
+    names = [Path(path).name for path in data]
+    return dict(zip(data, names if len(set(names)) == len(names) else data, strict=True))
 
 
 def _write_benchmark(scores: Any, tables: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from seepage import _checks
 from seepage._options import takes
 from seepage._pages import render_page
-from seepage._results import write_folder, write_text
+from seepage._results import read_small, write_folder, write_text
 from seepage.data import MISSING, OTHER, Domain, short_list
 from seepage.data.recoding import read_codebook
 from seepage.data.table.text import NUMBER
@@ -126,9 +126,8 @@ def read_texts(path: str | os.PathLike[str] | None) -> dict[str, str]:
     if path is None:
         return texts
     try:
-        content = _checks.input_path(path, "texts").read_bytes()
-        given = msgspec.json.decode(content, type=dict[str, str])
-    except (OSError, msgspec.MsgspecError) as error:
+        given = msgspec.json.decode(read_small(_checks.path(path)), type=dict[str, str])
+    except msgspec.MsgspecError as error:
         rule = "an object of texts, as JSON"
         raise InputError(f"texts must be {rule}: {path} ({error})", parameter="texts") from None
     if unknown := sorted(given.keys() - texts.keys()):

@@ -288,7 +288,7 @@ def checked_key(key: Any) -> bytes:
         file = _checks.path(key, "key")
         try:
             key = bytes.fromhex(read_small(file).decode())
-        except (OSError, ValueError):
+        except ValueError:
             rule = f"key must be a file of hexadecimal digits, got {str(file)!r}"
             raise InputError(rule, parameter="key") from None
     if len(key) < MIN_KEY_BYTES:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 
 from seepage import _checks
-from seepage._results import from_json_number, json_ready
+from seepage._results import json_ready
 from seepage.errors import ChannelError, DomainError, InputError
 
 if TYPE_CHECKING:
@@ -188,15 +188,12 @@ class Domain:
     @classmethod
     def from_dicts(cls, attributes: Iterable[Mapping[str, Any]]) -> "Domain":
         """Return the domain of the dicts of `to_dicts`."""
-        dicts = [_checks.mapping(a, "attribute") for a in _checks.items(attributes, "attributes")]
-        for a in dicts:
-            if missing := {"name", "values", "edges"} - set(a):
-                raise DomainError(f"an attribute must have {min(missing)!r}")
-        edges = (tuple(map(from_json_number, a["edges"])) for a in dicts)
-        return cls(
-            Attribute(a["name"], a["values"], numbers, tuple(a.get("merged", ())))
-            for a, numbers in zip(dicts, edges, strict=True)
-        )
+        import msgspec
+
+        try:
+            return cls(msgspec.convert(attributes, tuple[Attribute, ...], strict=False))
+        except msgspec.ValidationError as problem:
+            raise DomainError(f"the attributes are not those of a domain: {problem}") from None
 
     def __getitem__(self, name: str | SupportsIndex) -> Attribute:
         return self._attributes[self.index(name)]

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage.data import ALL_OTHERS, MISSING, OTHER, Attribute, Domain
 from seepage.data.column_kinds import least_share, number_scale
 from seepage.data.counting.distinct import RandomPart, read_part
-from seepage.data.table import MAX_ALPHABET, is_spark_frame
+from seepage.data.table import MAX_ALPHABET, TableOptions, is_spark_frame
 from seepage.data.table.bins import Edges, NumberSummary, bin_labels, interval_labels, roundest
 from seepage.data.table.column import Column, marker_labels
 from seepage.data.table.scan import TableScan, summaries_of
@@ -148,7 +149,7 @@ def fix_domain(data: Any, options: "RecordOptions", rng: int) -> tuple[Any, Fixe
         else:
             lost = found.size == 1 < attribute.size
             found = with_catch_all(attribute, marginal) if lost else found
-            attributes.append(with_markers(found, marker_labels(options.markers_of(found.name))))
+            attributes.append(with_markers(found, options))
     if not attributes:
         raise InputError(
             "no column has two answers with enough people; ask for the values as they are",
@@ -281,11 +282,8 @@ class AnswerRule:
         of = dict(zip(found.values, counts.tolist(), strict=True))
         for value in found.values:
             if value not in scale and value != MISSING:
-                raise InputError(
-                    f"order of {found.name!r} must list all of its values, and {value!r} is not "
-                    "in it",
-                    parameter="order",
-                )
+                rule = f"a list of all its values, also {value!r}"
+                raise _checks.violation(f"order of {found.name!r}", rule, list(scale))
         starts = joined([of.get(value, 0) for value in scale], self.least, len(scale))
         groups = [scale[start:stop] for start, stop in pairwise([*starts, len(scale)])]
         sizes = [sum(of.get(value, 0) for value in group) for group in groups]
@@ -304,11 +302,20 @@ def with_catch_all(attribute: Attribute, counts: Integers) -> Attribute:
     return replace(attribute, merged=((ALL_OTHERS, commonest),))
 
 
-def with_markers(attribute: Attribute, markers: frozenset[str]) -> Attribute:
-    """Return an attribute that codes what means missing as missing, wherever it is collected."""
+def with_markers(attribute: Attribute, options: TableOptions) -> Attribute:
+    """Return an attribute that codes what means missing as missing, wherever it is collected.
+
+    A marker that the attribute codes otherwise raises an InputError: it would be certified as
+    missing, and collected as another answer.
+    """
+    markers = marker_labels(options.markers_of(attribute.name)) - {MISSING}
     missing = MISSING if MISSING in attribute.values else attribute.catch_all
-    known = {*attribute.values, *(value for value, _ in attribute.merged)}
-    new = [(marker, missing) for marker in sorted(markers - known - {MISSING}) if missing]
+    coded = {value: value for value in attribute.values} | dict(attribute.merged)
+    for marker in sorted(markers & coded.keys()):
+        if coded[marker] != missing:
+            rule = f"texts that the domain of {attribute.name!r} does not code otherwise"
+            raise _checks.violation("missing_markers", rule, marker)
+    new = [(marker, missing) for marker in sorted(markers - coded.keys()) if missing]
     return replace(attribute, merged=(*new, *attribute.merged)) if new else attribute
 
 

@@ -376,6 +376,4 @@ def _frozen(counts: ArrayLike) -> Integers:
         raise DomainError("counts must be one-dimensional arrays of integers", parameter="counts")
     if array.size and (array.min() < 0 or int(array.max()) > MAX_COUNT):
         raise DomainError("counts must be at least 0 and fit 64 bits", parameter="counts")
-    result = array.astype(np.int64)
-    result.flags.writeable = False
-    return result
+    return _checks.read_only(array.astype(np.int64), "counts")

@@ -261,8 +261,6 @@ def _codebook(
             )
             if text:
                 found.setdefault(attribute, {})[value] = text
-    except OSError as problem:
-        raise InputError(f"{file} cannot be read: {problem.strerror}") from None
     except (csv.Error, UnicodeDecodeError) as problem:
         raise InputError(f"{file} must be a CSV file in UTF-8: {problem}") from None
     return found

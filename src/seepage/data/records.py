@@ -168,6 +168,9 @@ class Records(Result):
         >>> Records.from_data(people, sample=2)
         Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
+        from seepage.data.answers import fix_domain, with_markers
+        from seepage.data.recoding import pool_rare
+
         rng = secrets.randbits(63) if options.rng is None else options.rng
         new_gathering: Callable[[], Gathering] = DistinctRecords
         if options.sample is not None:
@@ -176,10 +179,11 @@ class Records(Result):
         fixed = None
         declared = options.domain is not None or options.scope == "population"
         if options.domain is None and (options.scope == "population" or options.merges_answers):
-            from seepage.data.answers import fix_domain
-
             data, fixed = fix_domain(data, options, rng)
             options = replace(options, domain=fixed.domain, bins=None, pool=None)
+        elif options.domain is not None:
+            domain = Domain(with_markers(attribute, options) for attribute in options.domain)
+            options = replace(options, domain=domain)
         gather = gather_local
         if spark:
             from seepage.data.spark.engine import gather_with_spark as gather
@@ -188,11 +192,7 @@ class Records(Result):
         whole = options.sample is None or seen <= options.sample
         records = cls(domain, rows.T, weights, population=None if whole else seen)
         records.fixed, records.declared, records.person = fixed, declared, options.person
-        if options.pool is None:
-            return records
-        from seepage.data.recoding import pool_rare
-
-        return pool_rare(records, options.pool)
+        return records if options.pool is None else pool_rare(records, options.pool)
 
     @classmethod
     def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":

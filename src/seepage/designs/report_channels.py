@@ -291,14 +291,13 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
         attributes: Iterable[str],
         mechanism: MatrixMechanism,
         *,
-        epsilon: float | None = None,
         frequencies: Sequence[float] = (),
         answer_leakage: AnswerLeakage | None = None,
     ) -> "MatrixChannel":
         """Return the channel with the integer thresholds of a mechanism."""
         return cls(
             attributes=tuple(attributes),
-            epsilon=mechanism.realised_epsilon if epsilon is None else epsilon,
+            epsilon=mechanism.realised_epsilon,
             thresholds=tuple(tuple(map(str, row)) for row in mechanism.thresholds.tolist()),
             frequencies=tuple(map(float, frequencies)),
             answer_leakage=answer_leakage,

@@ -97,8 +97,7 @@ class LeakageMatrix(Result):
                 channel, value = self.channel(target, source), float(found[0, target, source])
                 budget = release.epsilon, release.delta
                 found[1, target, source] = relaxation(channel.matrix, value, *budget)
-        found.flags.writeable = False
-        return found
+        return _checks.read_only(found, "leakages")
 
     @cached_property
     def direct(self) -> Floats:

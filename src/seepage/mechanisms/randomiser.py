@@ -300,14 +300,12 @@ def _check_keys(given: Iterable[str], known: Sequence[str], what: str) -> None:
 def read_content(path: str | os.PathLike[str]) -> Any:
     """Return the content of a JSON file, or the numbers of any other, with commas between."""
     file = _checks.input_path(path)
+    content = read_small(file)
     try:
-        content = read_small(file)
         if file.suffix.casefold() == ".json":
             return msgspec.json.decode(content)
         lines = content.decode("utf-8-sig").splitlines() or ["no numbers"]
         return np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
-    except OSError as problem:
-        raise InputError(f"cannot read {str(file)!r}: {problem.strerror}") from None
     except (msgspec.DecodeError, ValueError, RecursionError) as problem:
         told = str(problem).partition(";")[0]
         raise InputError(f"{str(file)!r} is no JSON and no matrix of numbers: {told}") from None

@@ -107,14 +107,14 @@ class TwoLevelMechanism(Mechanism):
     @cached_property
     def epsilon(self) -> float:
         """The privacy budget, recomputed from p and q and rounded up; 0 for one value."""
-        return self.epsilon_of(self.true, self.other)
+        return self._epsilon_of(self.true, self.other)
 
     @property
     def realised_epsilon(self) -> float:
         """The epsilon of the distribution that is drawn (integer thresholds), rounded up."""
-        return self.epsilon_of(*self.drawn)
+        return self._epsilon_of(*self.drawn)
 
-    def epsilon_of(self, true: Fraction, other: Fraction) -> float:
+    def _epsilon_of(self, true: Fraction, other: Fraction) -> float:
         """Return the epsilon of probabilities p and q, rounded up."""
         return log_above(self.likelihood_ratio(true, other))
 
@@ -302,7 +302,7 @@ class RelaxedMechanism(TwoLevelMechanism):
     approximate = True
     outputs_apart: ClassVar[int]
 
-    def epsilon_of(self, true: Fraction, other: Fraction) -> float:
+    def _epsilon_of(self, true: Fraction, other: Fraction) -> float:
         """Return the smallest epsilon at the stated delta, ln (a - delta) / b, rounded up."""
         excess = true**self.outputs_apart - Fraction(self.parameters["delta"])
         return (

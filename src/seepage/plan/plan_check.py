@@ -295,7 +295,7 @@ def is_plan_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a file has the format of plans, whatever its version."""
     try:
         msgspec.json.decode(read_small(path), type=_PlanHeader)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (InputError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
 
@@ -310,8 +310,8 @@ def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
 def load_plan(path: str | os.PathLike[str]) -> Plan:
     """Return the plan of a file; invalid content raises an InputError that names the field."""
     file = str(_checks.path(path))
+    content = read_small(file)
     try:
-        content = read_small(file)
         version = msgspec.json.decode(content, type=_PlanHeader).version
         if version != VERSION:
             raise InputError(f"it has version {version} of the format, seepage reads {VERSION}")
@@ -319,8 +319,6 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         if stored != PlanFile.of(stored.plan):
             raise InputError("it was edited, its content does not match its digest; plan anew")
         _check_totals(stored.plan)
-    except OSError as problem:
-        raise InputError(f"{file} cannot be read: {problem.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as problem:
         raise InputError(f"{file} is no valid plan: {problem}") from None
     return stored.plan

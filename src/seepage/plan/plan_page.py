@@ -315,7 +315,7 @@ def write_evidence(
         "precision": people_sentence(plan, plan_precision(plan)),
         "tuned": TUNED,
         "drawn": DRAWN,
-        "quoted": _quoted,
+        "quoted": lambda text: Markup(json.dumps(text, ensure_ascii=False)),
         "decimal": lambda number: f"{Decimal(repr(number)):f}",  # YAML reads 2e-05 as text
         **statements(plan),
     }
@@ -329,8 +329,3 @@ def write_evidence(
     }
     encoded = {file: text.encode() for file, text in contents.items()}
     return write_folder(folder, encoded, "an evidence pack", force=force)
-
-
-def _quoted(text: str) -> Markup:
-    """Return a text in double quotes, on one line, as JSON and YAML have it."""
-    return Markup(json.dumps(text, ensure_ascii=False))

@@ -120,8 +120,7 @@ def correlation_matrix(data: Any, options: CorrelationOptions) -> CorrelationMat
         result[first, second] = result[second, first] = measure(tables)
     for index, marginal in enumerate(pairs.marginals):
         result[index, index] = measure(np.diag(marginal)[None])[0]
-    result.flags.writeable = False
-    return CorrelationMatrix(pairs, options.metric, result)
+    return CorrelationMatrix(pairs, options.metric, _checks.read_only(result, "values"))
 
 
 def _mutual_information(tables: Integers) -> Floats:

@@ -215,8 +215,7 @@ def _matrix(name: str, text: str) -> "cached_property[Floats]":
         for key, estimate in estimates.estimates.items():
             if len(key) == 2:
                 values[key] = getattr(estimate, name)
-        values.flags.writeable = False
-        return values
+        return _checks.read_only(values, name)
 
     matrix.__doc__ = text
     return cached_property(matrix)

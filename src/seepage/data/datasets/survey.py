@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Integers
 from seepage.data import Attribute, Domain
 from seepage.data.records import Records
 
@@ -50,13 +49,6 @@ DISTRIBUTIONS = {
 }
 
 
-def _joint() -> Integers:
-    """Return integers proportional to the joint probabilities, one axis per attribute."""
-    parts = [np.array(table) for table in DISTRIBUTIONS.values()]
-    reduced = [part // np.gcd.reduce(part, axis=None) for part in parts]
-    return np.asarray(np.einsum(f"{','.join(DISTRIBUTIONS)}->aeirtcmksg", *reduced))
-
-
 def survey_joint() -> Records:
     """Return the survey's joint distribution: all possible records, weights proportional to it.
 
@@ -66,7 +58,10 @@ def survey_joint() -> Records:
     >>> len(joint.domain), (joint.marginal("condition") / joint.records).round(4).tolist()
     (10, [0.093, 0.9028, 0.0042])
     """
-    return Records.from_joint(Domain(ATTRIBUTES), _joint())
+    parts = [np.array(table) for table in DISTRIBUTIONS.values()]
+    reduced = [part // np.gcd.reduce(part, axis=None) for part in parts]
+    joint = np.einsum(f"{','.join(DISTRIBUTIONS)}->aeirtcmksg", *reduced)
+    return Records.from_joint(Domain(ATTRIBUTES), joint)
 
 
 def make_survey(records: int = 10_000, rng: Any = 0) -> Any:
