@@ -252,15 +252,15 @@ def stochastic(value: Any, name: str) -> "NDArray[np.float64]":
     # Of small matrices argmin is faster than min; it finds NaN first.  Sums of cells up to 2 are
     # finite.
     within = matrix.item(matrix.argmin()) >= 0 and matrix.item(matrix.argmax()) <= 2
-    if not (within and _rows_sum_to_one(matrix)):
+    if not (within and _are_one(np.add.reduce(matrix, axis=1))):
         raise _not_stochastic(matrix, name)
     matrix.setflags(write=False)
     return matrix
 
 
-def _rows_sum_to_one(matrix: "NDArray[np.float64]") -> bool:
-    sums = matrix.sum(axis=1).tolist()
-    return bool(1 - min(sums) <= ROW_SUM_TOLERANCE and max(sums) - 1 <= ROW_SUM_TOLERANCE)
+def _are_one(sums: "NDArray[np.float64]") -> bool:
+    each = sums.tolist()
+    return bool(1 - min(each) <= ROW_SUM_TOLERANCE and max(each) - 1 <= ROW_SUM_TOLERANCE)
 
 
 def _not_stochastic(matrix: "NDArray[np.float64]", name: str) -> ChannelError:
@@ -272,7 +272,7 @@ def _not_stochastic(matrix: "NDArray[np.float64]", name: str) -> ChannelError:
         return ChannelError(f"{name} {rule}, got {bad[0]}", parameter=name)
     with np.errstate(over="ignore"):
         sums = np.asarray(matrix.sum(axis=1))
-        hint = "; it looks transposed" if _rows_sum_to_one(matrix.T) else ""
+        hint = "; it looks transposed" if _are_one(matrix.sum(axis=0)) else ""
     row = int(np.argmax(np.abs(sums - 1)))
     return ChannelError(
         f"each row of {name} must sum to 1, but row {row} sums to {sums[row]:.12g}{hint}"

@@ -97,7 +97,7 @@ class LikelySets:
         if self._width == terms:
             return Pair(0.0, 0, 0, np.zeros(terms, dtype=np.bool_))
         pair = dinkelbach(channel, epsilon, self._width)
-        return pair._replace(value=float(_safe(pair.value, epsilon, terms, self._width)))
+        return Pair(float(_safe(pair.value, epsilon, terms, self._width)), *pair[1:])
 
     @property
     def _width(self) -> int | None:
@@ -213,7 +213,6 @@ def _safe(value: Any, epsilon: Any, terms: int, width: int | None = None) -> Any
 def two_level_leakage(
     G: Channel | ArrayLike,
     sets: LikelySets,
-    delta: float = 0.0,
     report: Callable[[Booleans], Any] = lambda likely: None,
 ) -> Leakage:
     """Return the leakage of a channel through reports with these likely sets, with its witness.
@@ -224,19 +223,13 @@ def two_level_leakage(
         P(source given target), rows target values.
     sets
         The likely sets of the report and their contrast.
-    delta
-        The mechanism's relaxation, from which that of the leakage follows.
     report
         Function that returns a report with a given likely set, for the witness.
     """
-    matrix = as_matrix(G)
-    value, first, second, likely = sets.best_pair(matrix)
-    certified = relaxation(matrix, value, sets.contrast, delta)
+    value, first, second, likely = sets.best_pair(as_matrix(G))
     if value == 0:
-        return Leakage(0.0, None, certified, certified)
-    witness = named_witness(G, first, second, likely, report(likely))
-    paper = delta * float(matrix[first][likely].sum()) if delta else 0.0
-    return Leakage(value, witness, certified, max(certified, paper))
+        return Leakage(0.0, None)
+    return Leakage(value, named_witness(G, first, second, likely, report(likely)))
 
 
 def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
@@ -262,10 +255,15 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
 
 def bounded_leakage(G: Channel | ArrayLike, epsilon: float, delta: float) -> Leakage:
     """Return the largest leakage of any (epsilon, delta)-LDP mechanism, see `leakage_bound`."""
-    found, matrix = two_level_leakage(G, LikelySets("all", epsilon), delta), as_matrix(G)
-    pure = saturation(matrix) if delta else found.value
+    matrix = as_matrix(G)
+    value, first, second, likely = LikelySets("all", epsilon).best_pair(matrix)
+    certified = paper = relaxation(matrix, value, epsilon, delta)
+    witness = named_witness(G, first, second, likely, None) if value > 0 else None
+    if witness and delta:
+        paper = max(certified, delta * float(matrix[first][likely].sum()))
+    pure = saturation(matrix) if delta else value
     curve = partial(delta_at, matrix, pure, partial(budget_profile, epsilon, delta))
-    return replace(found, delta_at=curve)
+    return Leakage(value, witness, certified, paper, curve)
 
 
 def relaxed_leakage(
