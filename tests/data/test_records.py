@@ -272,6 +272,54 @@ def test_markers_of_a_declared_domain_are_collected_as_certified():
     assert Records.from_data(people, domain=declared).domain == declared
 
 
+INF = float("inf")
+WAYS = {
+    "declared bins": {
+        "domain": Domain(
+            [
+                Attribute("sick", ("no", "yes")),
+                Attribute("days", ("low", "high"), (-INF, 5, INF), (("(missing)", "low"),)),
+            ]
+        )
+    },
+    "declared labels": {
+        "domain": Domain(
+            [
+                Attribute("sick", ("no", "yes")),
+                Attribute("days", ("1", "10"), (), (("(missing)", "1"), ("*", "10"))),
+            ]
+        )
+    },
+    "merged answers": {"bins": {"days": [-INF, 5, INF]}, "scope": "population", "rng": 0},
+    "bins of the table": {"bins": {"days": [-INF, 5, INF]}},
+    "values of the table": {},
+    "pooled": {"pool": 100, "bins": "none"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_markers_are_collected_as_certified(way):
+    rng = np.random.default_rng(3)
+    sick = rng.integers(0, 2, 2_000)
+    days = np.where((sick == 1) & (rng.random(2_000) < 0.12), 999, rng.choice([1, 10], 2_000))
+    people = pa.table({"sick": np.array(["no", "yes"])[sick], "days": days})
+    answers = {"answers": "merged"} if way == "merged answers" else {}
+    certified = Records.from_data(people, missing_markers=["999"], **WAYS[way], **answers)
+    collected = Records.from_data(people, domain=certified.domain)
+    part = collected.records - certified.records
+    assert part == 0 or way == "merged answers"
+    wanted = Records.from_data(people, domain=certified.domain, missing_markers=["999"])
+    assert collected.counts().tolist() == wanted.counts().tolist()
+    if not part:
+        assert collected.counts().tolist() == certified.counts().tolist()
+
+
+def test_bins_merge_what_means_missing_into_one_value():
+    merged = (("7", "low"), ("(missing)", "high"))
+    with pytest.raises(DomainError, match="has bins and must merge into one of them"):
+        Attribute("days", ("low", "high"), (-INF, 5, INF), merged)
+
+
 def test_a_marker_that_a_declared_domain_codes_otherwise_raises():
     people = pa.table({"sick": ["a", "b"]})
     declared = Domain([Attribute("sick", ("a", "b", "(other)"))])

@@ -86,6 +86,8 @@ class Attribute:
                     f"attribute {self.name!r} must merge other values into one of its own, "
                     f"got {_checks.shown(pair)}"
                 )
+        if self.edges and len({label for value, label in self.merged if value != ALL_OTHERS}) > 1:
+            raise DomainError(f"attribute {self.name!r} has bins and must merge into one of them")
 
     @property
     def catch_all(self) -> str | None:

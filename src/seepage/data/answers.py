@@ -309,8 +309,8 @@ def with_markers(attribute: Attribute, options: TableOptions) -> Attribute:
     missing, and collected as another answer.
     """
     markers = marker_labels(options.markers_of(attribute.name)) - {MISSING}
-    missing = MISSING if MISSING in attribute.values else attribute.catch_all
     coded = {value: value for value in attribute.values} | dict(attribute.merged)
+    missing = coded.get(MISSING, attribute.catch_all)
     for marker in sorted(markers & coded.keys()):
         if coded[marker] != missing:
             rule = f"texts that the domain of {attribute.name!r} does not code otherwise"

@@ -181,9 +181,6 @@ class Records(Result):
         if options.domain is None and (options.scope == "population" or options.merges_answers):
             data, fixed = fix_domain(data, options, rng)
             options = replace(options, domain=fixed.domain, bins=None, pool=None)
-        elif options.domain is not None:
-            domain = Domain(with_markers(attribute, options) for attribute in options.domain)
-            options = replace(options, domain=domain)
         gather = gather_local
         if spark:
             from seepage.data.spark.engine import gather_with_spark as gather
@@ -192,7 +189,10 @@ class Records(Result):
         whole = options.sample is None or seen <= options.sample
         records = cls(domain, rows.T, weights, population=None if whole else seen)
         records.fixed, records.declared, records.person = fixed, declared, options.person
-        return records if options.pool is None else pool_rare(records, options.pool)
+        if options.pool is not None:
+            records = pool_rare(records, options.pool)
+        records.domain = Domain(with_markers(attribute, options) for attribute in records.domain)
+        return records
 
     @classmethod
     def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":

@@ -257,13 +257,12 @@ def bounded_leakage(G: Channel | ArrayLike, epsilon: float, delta: float) -> Lea
     """Return the largest leakage of any (epsilon, delta)-LDP mechanism, see `leakage_bound`."""
     matrix = as_matrix(G)
     value, first, second, likely = LikelySets("all", epsilon).best_pair(matrix)
-    certified = paper = relaxation(matrix, value, epsilon, delta)
+    certified = relaxation(matrix, value, epsilon, delta)
     witness = named_witness(G, first, second, likely, None) if value > 0 else None
-    if witness and delta:
-        paper = max(certified, delta * float(matrix[first][likely].sum()))
+    paper = delta * float(matrix[first][likely].sum()) if witness and delta else 0.0
     pure = saturation(matrix) if delta else value
     curve = partial(delta_at, matrix, pure, partial(budget_profile, epsilon, delta))
-    return Leakage(value, witness, certified, paper, curve)
+    return Leakage(value, witness, certified, max(certified, paper), curve)
 
 
 def relaxed_leakage(
